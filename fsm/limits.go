@@ -33,8 +33,10 @@ const (
 	EndedBookingLife = 24 * time.Hour
 	// EndedBookingsMax is the most unpaid ended bookings kept; at the limit the oldest goes.
 	EndedBookingsMax = 1 << 20
-	// RetentionAfterShow is how long a show's bookings and payment claims are kept after its end.
+	// RetentionAfterShow is how long a show and its bookings are kept after its end.
 	RetentionAfterShow = 90 * 24 * time.Hour
+	// ClaimLife is how long a payment claim is kept: a year's sale ahead, and more than the retention after it.
+	ClaimLife = 500 * 24 * time.Hour
 	// ClaimsMax is the most payment claims in a shard; at the limit a confirm is refused with CodeFull before it
 	// reaches the booking.
 	ClaimsMax = 1 << 24
