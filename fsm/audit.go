@@ -4,9 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"hash"
-	"maps"
-	"slices"
 )
 
 // problemsMax bounds how many problems a report lists.
@@ -38,8 +35,13 @@ type ShowAudit struct {
 
 // auditor recounts a view.
 type auditor struct {
-	c        *Capture
-	problems []string
+	c           *Capture
+	problems    []string
+	definitions map[*Definition][sha256.Size]byte // digests, made when first needed
+}
+
+func newAuditor(c *Capture) *auditor {
+	return &auditor{c: c, definitions: map[*Definition][sha256.Size]byte{}}
 }
 
 func (a *auditor) problem(format string, args ...any) {
@@ -51,50 +53,52 @@ func (a *auditor) problem(format string, args ...any) {
 // Audit recomputes every counter and list of the view from its seats and bookings, and a digest of all of it. The
 // error is the context's.
 func (c *Capture) Audit(ctx context.Context) (*AuditReport, error) {
-	a := &auditor{c: c}
-	report := &AuditReport{Now: c.now, Shows: c.shows.count, Bookings: c.bookings.count}
-	digest := sha256.New()
-	line := appendUint(appendUint(appendInt(nil, int64(c.now)), uint64(c.rules)), c.sequence)
-	digest.Write(line)
-	pending, unpaid := 0, 0
-	for n, o := range c.showOrder() {
-		if n%auditPace == 0 && ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		s := c.shows.get(o.place)
-		counts := a.show(o.place, s)
-		report.Counts.add(counts)
-		line = appendUint(append(line[:0], c.showDigest(s)...), s.browseSent)
-		if s.cancelNext != 0 {
-			line = appendUint(line, c.bookings.get(s.cancelNext-1).sequence)
-		}
-		digest.Write(line)
+	a := newAuditor(c)
+	counts, err := a.recount(ctx)
+	if err != nil {
+		return nil, err
 	}
-	for n, o := range c.bookingOrder() {
-		if n%auditPace == 0 && ctx.Err() != nil {
-			return nil, ctx.Err()
+	report := &AuditReport{
+		OK: len(a.problems) == 0, Problems: a.problems, Now: c.now, Shows: c.shows.count, Bookings: c.bookings.count,
+		Counts: counts,
+	}
+	digest := sha256.New()
+	if err := a.digest(ctx, digest); err != nil {
+		return nil, err
+	}
+	digest.Sum(report.Digest[:0])
+	return report, nil
+}
+
+// recount checks every show and booking, and the counters over all of them.
+func (a *auditor) recount(ctx context.Context) (total Counts, err error) {
+	c, n := a.c, 0
+	for at, s := range c.shows.all() {
+		if n++; n%auditPace == 0 && ctx.Err() != nil {
+			return total, ctx.Err()
 		}
-		b := c.bookings.get(o.place)
-		a.booking(o.place, b)
+		total.add(a.show(at, s))
+	}
+	pending, unpaid := 0, 0
+	for at, b := range c.bookings.all() {
+		if n++; n%auditPace == 0 && ctx.Err() != nil {
+			return total, ctx.Err()
+		}
+		a.booking(at, b)
 		if b.status == StatusPending {
 			pending++
 		} else if b.status != StatusConfirmed && !b.paid() {
 			unpaid++
 		}
-		line = c.appendBooking(line[:0], b)
-		digest.Write(line)
 	}
-	if report.Counts != c.totals {
-		a.problem("the shard counts %+v seats, its shows add up to %+v", c.totals, report.Counts)
+	if total != c.totals {
+		a.problem("the shard counts %+v seats, its shows add up to %+v", c.totals, total)
 	}
-	if pending != c.pending || unpaid != c.unpaid || unpaid != len(c.waiting()) {
+	if waiting := len(c.waiting()); pending != c.pending || unpaid != c.unpaid || unpaid != waiting {
 		a.problem("%d live holds and %d unpaid ended bookings (%d queued), counted as %d and %d",
-			pending, unpaid, len(c.waiting()), c.pending, c.unpaid)
+			pending, unpaid, waiting, c.pending, c.unpaid)
 	}
-	c.digestQueues(digest)
-	report.Problems, report.OK = a.problems, len(a.problems) == 0
-	digest.Sum(report.Digest[:0])
-	return report, nil
+	return total, nil
 }
 
 func (c *Counts) add(d Counts) {
@@ -109,18 +113,18 @@ func (c *Counts) add(d Counts) {
 func (c *Capture) AuditShow(ctx context.Context, id ShowID) (*ShowAudit, error) {
 	var found *show
 	place := uint32(0)
-	c.shows.each(func(at uint32, s *show) {
+	for at, s := range c.shows.all() {
 		if s.id == id {
 			found, place = s, at
 		}
-	})
+	}
 	if found == nil {
 		return nil, ctx.Err()
 	}
-	a := &auditor{c: c}
+	a := newAuditor(c)
 	audit := &ShowAudit{Version: found.version, AsOf: found.changedAt, Counts: a.show(place, found)}
 	digest := sha256.New()
-	digest.Write(c.showDigest(found))
+	digest.Write(a.showDigest(found))
 	var line []byte
 	for next, n := found.newest, 0; next != 0; n++ {
 		if n%auditPace == 0 && ctx.Err() != nil {
@@ -133,7 +137,7 @@ func (c *Capture) AuditShow(ctx context.Context, id ShowID) (*ShowAudit, error) 
 		}
 		a.booking(next-1, b)
 		if next = b.older; b.status == StatusPending || b.status == StatusConfirmed || b.paid() {
-			line = c.appendBooking(line[:0], b) // the others leave after a while without a change of version
+			line = a.appendBooking(line[:0], b) // the others leave after a while without a change of version
 			digest.Write(line)
 		}
 	}
@@ -195,13 +199,21 @@ func (a *auditor) seat(place uint32, s *show, seat SeatIndex, owner uint32) Seat
 
 // booking checks that a live booking owns every seat that remains to it: no seat has two owners.
 func (a *auditor) booking(place uint32, b *booking) {
-	if (b.status == StatusConfirmed) != (b.extra != nil && b.extra.confirmedBy != "") && b.status != StatusCancelled {
+	confirmed := b.extra != nil && b.extra.confirmedBy != ""
+	if (b.status == StatusConfirmed) != confirmed && b.status != StatusCancelled {
 		a.problem("booking %s is %s, but its confirming payment says otherwise", b.ref, b.status)
+	}
+	if confirmed && b.payment(b.extra.confirmedBy) == nil {
+		a.problem("booking %s was confirmed by a payment that it does not have", b.ref)
 	}
 	if b.status != StatusPending && b.status != StatusConfirmed {
 		return
 	}
 	s := a.c.shows.get(b.show)
+	if b.definition.Layout != s.definition.Layout {
+		a.problem("booking %s is %s, but of another layout than show %s has now", b.ref, b.status, s.id)
+		return
+	}
 	remaining := 0
 	for i, seat := range b.seats {
 		if !b.remains(i) {
@@ -214,106 +226,5 @@ func (a *auditor) booking(place uint32, b *booking) {
 	}
 	if remaining == 0 {
 		a.problem("booking %s is %s without a seat", b.ref, b.status)
-	}
-}
-
-// showDigest is a digest of what a show's version stands for: its definition, control and seats. Owners are named by
-// sequence, since places differ between replicas.
-func (c *Capture) showDigest(s *show) []byte {
-	line := appendDefinition(appendText(nil, string(s.id)), s.definition)
-	for _, v := range []uint64{
-		s.sequence, uint64(s.control), s.revision, s.layoutVersion, s.version, uint64(s.changedAt), s.seatsSince,
-	} {
-		line = appendUint(line, v)
-	}
-	if s.seats != nil {
-		line = appendUint(line, s.seats.base)
-		for seat, owner := range s.seats.owner {
-			id := uint64(owner)
-			if owner >= ownerBooking {
-				id = ownerBooking + c.bookings.get(owner-ownerBooking).sequence
-			}
-			line = append(appendUint(line, id), s.seats.changed[seat][:]...)
-		}
-	}
-	sum := sha256.Sum256(line)
-	return sum[:]
-}
-
-func (c *Capture) appendBooking(dst []byte, b *booking) []byte {
-	dst = append(dst, b.ref[:]...)
-	dst = appendText(dst, string(c.users.get(b.user).id))
-	for _, v := range []uint64{
-		b.sequence, c.shows.get(b.show).sequence, uint64(b.status), uint64(b.version), b.showVersion, uint64(b.createdAt),
-		uint64(b.updatedAt), uint64(b.expires), uint64(b.firstHeld), uint64(len(b.seats)),
-	} {
-		dst = appendUint(dst, v)
-	}
-	for i, seat := range b.seats {
-		dst = appendInt(appendUint(dst, uint64(seat)), b.definition.Price(seat))
-		if !b.remains(i) {
-			dst = append(dst, '-')
-		}
-	}
-	for _, rule := range b.definition.Spec.RefundPolicy {
-		dst = appendUint(appendInt(dst, rule.MinutesBefore), uint64(rule.Percent))
-	}
-	if e := b.extra; e != nil {
-		for _, text := range []string{e.userName, e.contact.Email, e.contact.Phone, e.contact.Locale, e.confirmedBy} {
-			dst = appendText(dst, text)
-		}
-		for i := range e.payments {
-			dst = appendPayment(dst, &e.payments[i].Payment)
-			dst = append(dst, byte(e.payments[i].answer))
-		}
-		for _, ref := range e.refused {
-			dst = appendText(dst, ref)
-		}
-	}
-	return dst
-}
-
-func appendPayment(dst []byte, p *Payment) []byte {
-	dst = appendText(appendText(appendText(dst, p.Ref), p.Method), p.Currency)
-	for _, v := range []int64{p.Amount, int64(p.Status), p.RefundAmount, int64(p.At)} {
-		dst = appendInt(dst, v)
-	}
-	return dst
-}
-
-// digestQueues adds claims, keys, answers and queues, each in its own order.
-func (c *Capture) digestQueues(digest hash.Hash) {
-	var line []byte
-	for _, o := range c.claimOrder() {
-		claim := c.claims.get(o.place)
-		line = append(appendText(line[:0], claim.ref), claim.booking[:]...)
-		line = appendUint(appendInt(appendUint(line, claim.sequence), int64(claim.takenAt)), uint64(claim.attempts))
-		if claim.final {
-			line = append(line, '!')
-		}
-		digest.Write(line)
-	}
-	for at := c.idempotent.head; at < c.idempotent.tail; at++ {
-		i := c.idempotent.at(at)
-		line = append(append(append(line[:0], i.key[:]...), i.fingerprint[:]...), i.booking[:]...)
-		digest.Write(appendInt(line, int64(i.at)))
-	}
-	for at := c.answers.head; at < c.answers.tail; at++ {
-		answer := c.answers.at(at)
-		line = appendInt(append(line[:0], answer.id[:]...), int64(answer.notAfter))
-		line = append(line, byte(answer.result.Code))
-		if b := answer.result.Booking; b != nil {
-			line = appendUint(append(line, b.Ref[:]...), uint64(b.Version))
-		}
-		digest.Write(line)
-	}
-	for _, q := range c.waiting() {
-		digest.Write(appendInt(appendUint(line[:0], q.sequence), int64(q.at)))
-	}
-	for _, id := range slices.Sorted(maps.Keys(c.departed)) {
-		digest.Write(appendUint(appendText(line[:0], string(id)), c.departed[id]))
-	}
-	for _, place := range c.cancelling {
-		digest.Write(appendUint(line[:0], c.shows.get(place).sequence))
 	}
 }

@@ -180,32 +180,62 @@ func (m *Machine) expireIfDue(place uint32) bool {
 	return true
 }
 
-// expireDue ends up to limit holds that are due, the longest overdue first, and gives how many it ended.
+// expireDue ends up to limit holds that are due, the longest overdue first, and gives how many it ended. The order
+// is that of the holds' deadlines, never that of stale items: a replica that restored a snapshot has none.
 func (m *Machine) expireDue(limit int) int {
-	ended := 0
-	for ended < limit && len(m.expiry.items) > 0 && m.expiry.items[0].at <= m.now {
-		item := m.expiry.items[0]
-		m.expiry.pop()
-		if m.bookings.holds(item.place) && m.expireIfDue(item.place) {
-			ended++
+	for ended := 0; ended < limit; ended++ {
+		m.dropStale()
+		if len(m.expiry.items) == 0 || m.expiry.items[0].at > m.now {
+			return ended
 		}
+		place := m.expiry.items[0].place
+		m.expiry.pop()
+		ok := m.expireIfDue(place)
+		assert(ok, "a hold in the expiry heap was not due at its deadline")
 	}
-	return ended
+	return limit
 }
 
-// dropStale clears the head of the expiry heap of holds that have ended or been extended, so that NextExpiry tells
-// of real work.
-func (m *Machine) dropStale() {
-	for len(m.expiry.items) > 0 {
-		item := m.expiry.items[0]
-		if m.bookings.holds(item.place) {
-			if b := m.bookings.get(item.place); b.status == StatusPending && b.expiresAt() == item.at && uint32(b.sequence) == item.order {
-				return
-			}
+// expireOwn ends holds of a user in a show that are due, looking at up to limit of the user's bookings, newest first.
+func (m *Machine) expireOwn(show, who uint32, limit int) {
+	for next := m.users.get(who).newest; next != 0 && limit > 0; limit-- {
+		place := next - 1
+		b := m.bookings.get(place)
+		if next = b.userOlder; b.show == show {
+			m.expireIfDue(place)
 		}
-		m.expiry.pop()
 	}
 }
+
+// pendingOf reports whether an item of the expiry heap still stands for the live hold it was made for.
+func (m *Machine) pendingOf(item dueItem) bool {
+	if !m.bookings.holds(item.place) {
+		return false
+	}
+	b := m.bookings.get(item.place)
+	return b.status == StatusPending && uint32(b.sequence) == item.order
+}
+
+// dropStale clears the head of the expiry heap of holds that have ended, and moves one that was extended to its
+// deadline, so that the head is real work. Every live hold has one item.
+func (m *Machine) dropStale() {
+	if len(m.expiry.items) > 2*m.pending+expirySlack {
+		m.expiry.keep(m.pendingOf) // holds given back at once must not fill the heap until their deadlines
+	}
+	for len(m.expiry.items) > 0 {
+		item := m.expiry.items[0]
+		if !m.pendingOf(item) {
+			m.expiry.pop()
+		} else if expires := m.bookings.get(item.place).expiresAt(); expires != item.at {
+			m.expiry.postpone(expires)
+		} else {
+			return
+		}
+	}
+}
+
+// expirySlack is how many stale items the expiry heap may have beside as many as there are live holds.
+const expirySlack = 1 << 14
 
 // prolong moves a live hold's deadline to a whole hold from now, up to the end of its longest life, and reports
 // whether that was any later.
@@ -217,8 +247,7 @@ func (m *Machine) prolong(place uint32) bool {
 		return false
 	}
 	b, _ = m.change(place)
-	b.expires = uint32(expires - b.createdAt)
-	m.expiry.push(dueItem{at: expires, place: place, order: uint32(b.sequence)})
+	b.expires = uint32(expires - b.createdAt) // its item in the expiry heap moves when its turn comes
 	return true
 }
 

@@ -13,6 +13,13 @@ func appendUint(dst []byte, v uint64) []byte { return binary.AppendUvarint(dst, 
 
 func appendInt(dst []byte, v int64) []byte { return binary.AppendVarint(dst, v) }
 
+func appendBool(dst []byte, v bool) []byte {
+	if v {
+		return append(dst, 1)
+	}
+	return append(dst, 0)
+}
+
 func appendText(dst []byte, s string) []byte { return append(appendUint(dst, uint64(len(s))), s...) }
 
 func appendLayout(dst []byte, layout *wire.Layout) []byte {

@@ -64,7 +64,9 @@ type ordered struct {
 
 func orderOf[T any](v view[T], sequence func(*T) uint64) []ordered {
 	order := make([]ordered, 0, v.count)
-	v.each(func(place uint32, item *T) { order = append(order, ordered{sequence(item), place}) })
+	for place, item := range v.all() {
+		order = append(order, ordered{sequence(item), place})
+	}
 	slices.SortFunc(order, func(a, b ordered) int { return cmp.Compare(a.sequence, b.sequence) })
 	return order
 }

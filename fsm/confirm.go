@@ -1,6 +1,7 @@
 package fsm
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -164,6 +165,9 @@ func (m *Machine) claim(c *wire.Claim) *Result {
 	booking := refFromBytes(c.Booking)
 	if c.PaymentRef == "" || booking.IsZero() {
 		return m.invalid("paymentRef", "a claim needs a payment reference and a booking")
+	}
+	if c.Action < wire.ClaimAction_CLAIM_ACTION_TAKE || c.Action > wire.ClaimAction_CLAIM_ACTION_TAKE_OVER {
+		return m.invalid("action", fmt.Sprintf("unknown action %d", c.Action))
 	}
 	m.forgetClaims(2)
 	place, known := m.claimByRef[c.PaymentRef]

@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/houseful/houseful/fsm/wire"
 )
@@ -76,6 +77,11 @@ func (c Contact) wire() *wire.Contact {
 
 func contactFromWire(w *wire.Contact) Contact {
 	return Contact{Email: w.GetEmail(), Phone: w.GetPhone(), Locale: w.GetLocale()}
+}
+
+// clone parts a contact from the log entry it came in.
+func (c Contact) clone() Contact {
+	return Contact{Email: strings.Clone(c.Email), Phone: strings.Clone(c.Phone), Locale: strings.Clone(c.Locale)}
 }
 
 func (b *Booking) wire() *wire.BookingView {

@@ -155,6 +155,9 @@ func (m *Machine) refund(b *booking, amount int64) {
 // refundPercent is what the policy stamped at the hold gives back now: of the rules whose time before the start has
 // not passed, the earliest one's (inclusive, in milliseconds).
 func (m *Machine) refundPercent(b *booking) uint32 {
+	if m.shows.get(b.show).control == controlCancelled {
+		return 100 // whoever comes before the step that would end the booking gets what it would give
+	}
 	before := Time(m.shows.get(b.show).definition.Spec.StartsAtMs) - m.now
 	for _, rule := range b.definition.Spec.RefundPolicy { // by minutesBefore, descending
 		if before >= Time(rule.MinutesBefore)*60_000 {

@@ -32,8 +32,8 @@ func (m *Machine) hold(ref BookingRef, c *wire.Hold) *Result {
 	if limit := int(s.definition.Spec.MaxSeatsPerBooking); len(seats) > limit {
 		return m.invalid("seats", fmt.Sprintf("%d seats; this show sells at most %d a booking", len(seats), limit))
 	}
-	if _, taken := m.findBooking(ref); taken || ref.IsZero() {
-		return m.invalid("id", "the hold's id is not a new booking reference")
+	if _, taken := m.findBooking(ref); taken || ref.IsZero() || ref.Shard() != m.shard {
+		return m.invalid("id", "the hold's id is not a new booking reference of this shard")
 	}
 
 	old, refusal := m.replaced(place, c)
@@ -231,11 +231,12 @@ func (m *Machine) mayHold(show uint32, who UserID, old uint32) bool {
 	if m.holders[holder{show, place}] < limit {
 		return true
 	}
+	m.expireOwn(show, place, PulseWorkMax)
 	m.expireDue(PulseWorkMax)
 	return m.holders[holder{show, place}] < limit
 }
 
-// grant writes the hold. Nothing is refused from here on.
+// grant writes the hold, unless the one it replaces has lived its longest. Nothing is refused after that.
 func (m *Machine) grant(ref BookingRef, place uint32, seats []SeatIndex, old uint32, c *wire.Hold) *Result {
 	s := m.shows.get(place)
 	hold := Time(s.definition.Spec.HoldSeconds) * 1000
@@ -257,13 +258,8 @@ func (m *Machine) grant(ref BookingRef, place uint32, seats []SeatIndex, old uin
 		status: StatusPending,
 	}
 	m.ref(b.definition)
-	if c.UserName != "" || c.Contact != nil {
-		b.extra = &extra{userName: strings.Clone(c.UserName)}
-		if c.Contact != nil {
-			b.extra.contact = Contact{
-				Email: strings.Clone(c.Contact.Email), Phone: strings.Clone(c.Contact.Phone), Locale: strings.Clone(c.Contact.Locale),
-			}
-		}
+	if contact := contactFromWire(c.Contact); c.UserName != "" || contact != (Contact{}) {
+		b.extra = &extra{userName: strings.Clone(c.UserName), contact: contact.clone()}
 	}
 	at := m.insert(b)
 	m.take(at, SeatHeld)

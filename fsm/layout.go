@@ -14,8 +14,8 @@ type Layout struct {
 	key    string // canonical encoding; equal layouts are one
 	labels []string
 	rows   []layoutRow
-	find   map[string]SeatIndex
-	refs   int // shows and bookings that use it; the machine's
+	rowOf  map[string]int // by label
+	refs   int            // shows and bookings that use it; the machine's
 }
 
 // layoutRow is a row, with the places of its seats in the layout.
@@ -35,20 +35,22 @@ func NewLayout(layout *wire.Layout) (*Layout, error) {
 	}
 	l := &Layout{
 		wire: layout, key: string(appendLayout(nil, layout)), labels: make([]string, 0, total),
-		rows: make([]layoutRow, len(layout.Rows)), find: make(map[string]SeatIndex, total),
+		rows: make([]layoutRow, len(layout.Rows)), rowOf: make(map[string]int, len(layout.Rows)),
 	}
 	for r, row := range layout.Rows {
+		l.rowOf[row.Label] = r
 		l.rows[r] = layoutRow{first: SeatIndex(len(l.labels)), spans: row.Blocks}
 		for _, span := range row.Blocks {
 			for number := span.First; number <= span.Last; number++ {
-				label := row.Label + strconv.FormatUint(uint64(number), 10)
-				l.find[label] = SeatIndex(len(l.labels))
-				l.labels = append(l.labels, label)
+				l.labels = append(l.labels, row.Label+strconv.FormatUint(uint64(number), 10))
 			}
 		}
 	}
 	return l, nil
 }
+
+// seatDigitsMax is the most digits in a seat's number.
+const seatDigitsMax = 6
 
 // checkRows checks every row by itself and against the others, and counts the seats.
 func checkRows(layout *wire.Layout) (total int, err error) {
@@ -140,8 +142,29 @@ func (l *Layout) Label(seat SeatIndex) string { return l.labels[seat] }
 
 // Find gives the seat with a label.
 func (l *Layout) Find(label string) (SeatIndex, bool) {
-	seat, ok := l.find[label]
-	return seat, ok
+	letters := 0
+	for letters < len(label) && (label[letters] < '0' || label[letters] > '9') {
+		letters++
+	}
+	row, ok := l.rowOf[label[:letters]]
+	if !ok || letters == len(label) || label[letters] == '0' || len(label)-letters > seatDigitsMax {
+		return 0, false
+	}
+	number := uint32(0)
+	for _, c := range []byte(label[letters:]) {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		number = 10*number + uint32(c-'0')
+	}
+	seat := l.rows[row].first
+	for _, span := range l.rows[row].spans {
+		if number >= span.First && number <= span.Last {
+			return seat + SeatIndex(number-span.First), true
+		}
+		seat += SeatIndex(span.Last - span.First + 1)
+	}
+	return 0, false
 }
 
 // Row gives the 0-based row of a seat.

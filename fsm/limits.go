@@ -20,9 +20,11 @@ const (
 	// PaymentsPerBookingMax is the most payments, and the most refused references, that a booking remembers.
 	PaymentsPerBookingMax = 64
 
-	// CommandLifeMax is how far notAfter may lie after the log time of the node that took the request. Answers are
-	// kept that long, so a command sent twice has one effect.
+	// CommandLifeMax is how far notAfter may lie after log time; a command beyond it is refused with CodeFull. Answers
+	// are kept until notAfter, so a command sent twice has one effect.
 	CommandLifeMax = 15 * time.Second
+	// TimeMax is the last moment that log time, or a show, may have: the end of the year 9999.
+	TimeMax Time = 253_402_300_799_999
 	// AnswersMax is the most answers kept for retries; at the limit new commands are refused with CodeFull.
 	AnswersMax = 1 << 20
 	// IdempotencyKeysMax is the most idempotency keys kept; at the limit the oldest goes.

@@ -97,6 +97,9 @@ func DecodeEntry(data []byte) (Time, []*wire.Command, error) {
 	if entry.Format != EntryFormat {
 		return 0, nil, fmt.Errorf("%w: format %d, this program reads %d", ErrEntry, entry.Format, EntryFormat)
 	}
+	if entry.TimeMs < 0 || entry.TimeMs > int64(TimeMax) {
+		return 0, nil, fmt.Errorf("%w: its time %d is outside the years 1970 to 9999", ErrEntry, entry.TimeMs)
+	}
 	commands := make([]wire.Command, len(entry.Commands))
 	batch := make([]*wire.Command, len(entry.Commands))
 	for i, encoded := range entry.Commands {
@@ -105,6 +108,9 @@ func DecodeEntry(data []byte) (Time, []*wire.Command, error) {
 		}
 		if commands[i].Body == nil {
 			return 0, nil, fmt.Errorf("%w: command %d of %d is of a kind this program does not know", ErrEntry, i+1, len(batch))
+		}
+		if raise := commands[i].GetRaiseRules(); raise.GetVersion() > RulesVersion {
+			return 0, nil, fmt.Errorf("%w: a command raises them to %d, this program knows up to %d", ErrRules, raise.Version, RulesVersion)
 		}
 		batch[i] = &commands[i]
 	}
@@ -135,13 +141,12 @@ func (m *Machine) apply(command *wire.Command) *Result {
 		if result, ok := m.answerByID[id]; ok {
 			return result
 		}
-		switch {
-		case m.now > notAfter:
+		if m.now > notAfter {
 			return m.refuse(CodeCommandTooLate)
-		case notAfter > m.now.Add(CommandLifeMax):
-			notAfter = m.now.Add(CommandLifeMax)
 		}
-		if m.answers.len() >= AnswersMax {
+		// Keeping the answer for less than notAfter would let a retry have a second effect, and FindByKey's word that
+		// nothing is under way any more would not hold.
+		if notAfter > m.now.Add(CommandLifeMax) || m.answers.len() >= AnswersMax {
 			return m.refuse(CodeFull)
 		}
 	}
@@ -195,11 +200,14 @@ func (m *Machine) dispatch(id CommandID, command *wire.Command) (result *Result,
 
 func (m *Machine) refuse(code Code) *Result { return &Result{Code: code, Now: m.now} }
 
-// raiseRules moves to newer rules; the group's leader proposes it once every member supports them.
+// raiseRules moves to newer rules; the group's leader proposes it once every member supports them. Rules that this
+// program does not know have stopped the group in DecodeEntry: to refuse them here, where others accept, would part
+// the replicas.
 func (m *Machine) raiseRules(c *wire.RaiseRules) *Result {
-	if c.Version < m.rules || c.Version > RulesVersion {
+	if c.Version < m.rules {
 		return m.refuse(CodeUnsupportedRules)
 	}
+	assert(c.Version <= RulesVersion, "unknown rules passed the decoder")
 	m.rules = c.Version
 	return &Result{}
 }

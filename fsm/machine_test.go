@@ -53,21 +53,21 @@ func (m *Machine) checkIndexes() error {
 		return fmt.Errorf("an index has more or fewer entries than there are items")
 	}
 	var lost error
-	m.bookings.view().each(func(place uint32, b *booking) {
+	for place, b := range m.bookings.view().all() {
 		if at, ok := m.findBooking(b.ref); !ok || at != place {
 			lost = fmt.Errorf("booking %s is at place %d and indexed at %d (%t)", b.ref, place, at, ok)
 		}
-	})
-	m.users.view().each(func(place uint32, u *user) {
+	}
+	for place, u := range m.users.view().all() {
 		if at, ok := m.findUser(u.id); !ok || at != place {
 			lost = fmt.Errorf("user %s is at place %d and indexed at %d (%t)", u.id, place, at, ok)
 		}
-	})
+	}
 	if lost != nil {
 		return lost
 	}
 	byUser, byShow, held := 0, 0, uint32(0)
-	m.users.view().each(func(_ uint32, u *user) {
+	for _, u := range m.users.view().all() {
 		n := uint32(0)
 		for next := u.newest; next != 0; next = m.bookings.get(next - 1).userOlder {
 			n++
@@ -76,7 +76,7 @@ func (m *Machine) checkIndexes() error {
 			lost = fmt.Errorf("user %s counts %d bookings, lists %d", u.id, u.count, n)
 		}
 		byUser += int(n)
-	})
+	}
 	if lost != nil {
 		return lost
 	}

@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"fmt"
+	"math"
 	"math/bits"
 
 	"github.com/houseful/houseful/fsm/wire"
@@ -25,6 +26,9 @@ const (
 // ResolvePrices gives the price of each tier of a layout, rounded down. localHour is the hour of the show's start
 // in its own time zone, 0 to 23. The error names the field of the request.
 func ResolvePrices(p *wire.Pricing, tiers []*wire.Tier, localHour int) ([]int64, error) {
+	if err := checkPricing(p); err != nil {
+		return nil, err
+	}
 	prices := make([]int64, len(tiers))
 	for i, tier := range tiers {
 		price, err := tierPrice(p, tier, localHour)
@@ -74,11 +78,15 @@ func baseAmount(p *wire.Pricing, tier string) (int64, error) {
 	return 0, fmt.Errorf("pricing.base: no amount for tier %s", tier)
 }
 
-// percentOf is floor(amount × percent / 100) without overflow; amount is not negative.
+// percentOf is floor(amount × percent / 100), at most the greatest int64; amount is not negative.
 func percentOf(amount int64, percent uint32) int64 {
+	assert(amount >= 0, "a percentage of a negative amount")
 	high, low := bits.Mul64(uint64(amount), uint64(percent))
-	quotient, _ := bits.Div64(high, low, 100) // high < 100: amount ≤ PriceMax × seats, percent ≤ PercentMax
-	return int64(quotient)
+	if high >= 100 {
+		return math.MaxInt64
+	}
+	quotient, _ := bits.Div64(high, low, 100)
+	return int64(min(quotient, math.MaxInt64))
 }
 
 // CheckSpec checks what a client may write about a show, defaults filled in. The error starts with the field.
@@ -91,6 +99,8 @@ func CheckSpec(s *wire.ShowSpec) error {
 		return fmt.Errorf("startsAt: is needed")
 	case s.EndsAtMs <= s.StartsAtMs:
 		return fmt.Errorf("endsAt: must be after startsAt")
+	case s.EndsAtMs > int64(TimeMax):
+		return fmt.Errorf("endsAt: is at most the end of the year 9999")
 	case s.HoldSeconds < 1 || s.HoldSeconds > HoldSecondsMax:
 		return fmt.Errorf("holdSeconds: is 1 to %d", HoldSecondsMax)
 	case s.MaxSeatsPerBooking < 1 || s.MaxSeatsPerBooking > SeatsPerBookingMax:

@@ -114,8 +114,11 @@ func (m *Machine) departShows(limit int) int {
 		for s.newest != 0 && dropped < limit {
 			place := s.newest - 1
 			m.unplanCancel(place)
-			if m.bookings.get(place).status == StatusPending {
+			switch m.bookings.get(place).status { // the show may stay for another step: its seats must not point to nothing
+			case StatusPending:
 				m.end(place, StatusExpired) // its deadline was months ago
+			case StatusConfirmed:
+				m.end(place, StatusCancelled)
 			}
 			m.drop(place)
 			dropped++

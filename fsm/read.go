@@ -224,9 +224,9 @@ func (m *Machine) bookingView(b *booking, now Time) *Booking {
 	}
 	if b.extra != nil {
 		v.UserName, v.Contact, v.ConfirmedBy = b.extra.userName, b.extra.contact, b.extra.confirmedBy
-		v.Payments = make([]Payment, len(b.extra.payments))
+		v.Payments = slices.Grow(v.Payments, len(b.extra.payments))
 		for i := range b.extra.payments {
-			v.Payments[i] = b.extra.payments[i].Payment
+			v.Payments = append(v.Payments, b.extra.payments[i].Payment)
 		}
 		v.Payment = summarise(v.Payments, v.ConfirmedBy)
 	}

@@ -25,7 +25,7 @@ const (
 	CodeHoldExpired               // a payment that came is recorded; Refund says how much is due
 	CodeIdempotencyKeyReused      // the key was used with another body
 	CodeHoldLimit                 // the user has as many live holds in the show as it allows
-	CodeUnsupportedRules          // a rules version this program does not know, or a step back
+	CodeUnsupportedRules          // a step back to older rules
 	codeEnd
 )
 

@@ -13,7 +13,7 @@ func (s *show) status(now Time) ShowStatus {
 	switch {
 	case s.control == controlCancelled:
 		return ShowCancelled
-	case s.control == controlClosed || now >= Time(spec.SalesCloseAtMs):
+	case s.control == controlClosed || now >= Time(spec.SalesCloseAtMs) || now >= s.definition.leaves():
 		return ShowClosed
 	case s.control == controlPaused:
 		return ShowPaused
@@ -92,7 +92,7 @@ func (m *Machine) createShow(id ShowID, definition *Definition) uint32 {
 	m.seatTotals.Available += seats
 	m.seatTotals.Total += seats
 	m.browse[place] = struct{}{}
-	m.departures.push(dueItem{at: definition.leaves(), place: place, order: uint32(m.sequence)})
+	m.planDeparture(place)
 	return place
 }
 
@@ -104,11 +104,32 @@ func (m *Machine) redefine(place uint32, definition *Definition) {
 	s := m.touch(place)
 	m.ref(definition)
 	m.unref(s.definition)
+	moved := definition.leaves() != s.definition.leaves()
 	s.definition = definition
 	s.revision++
 	m.browse[place] = struct{}{}
-	m.departures.push(dueItem{at: definition.leaves(), place: place, order: uint32(s.sequence)})
+	if moved {
+		m.planDeparture(place)
+	}
 }
+
+// planDeparture notes when a show leaves. An item for another time goes stale; before there are too many of those
+// they are all made anew.
+func (m *Machine) planDeparture(place uint32) {
+	if len(m.departures.items) > 2*m.shows.count+departuresSlack {
+		m.departures.items = nil
+		for at, s := range m.shows.view().all() {
+			if at != place {
+				m.departures.push(dueItem{at: s.definition.leaves(), place: at, order: uint32(s.sequence)})
+			}
+		}
+	}
+	s := m.shows.get(place)
+	m.departures.push(dueItem{at: s.definition.leaves(), place: place, order: uint32(s.sequence)})
+}
+
+// departuresSlack is how many stale items the heap of departures may have beside as many as there are shows.
+const departuresSlack = 64
 
 // refurnish gives a show new seats or prices. Nothing is held or booked; a blocked seat stays blocked where the new
 // layout has its label.

@@ -1,6 +1,7 @@
 package fsm
 
 import (
+	"iter"
 	"math/bits"
 	"sync/atomic"
 )
@@ -102,12 +103,16 @@ func (s *slab[T]) view() view[T] {
 	return view[T]{pages: append([]*page[T](nil), s.pages...), count: s.count}
 }
 
-// each calls yield for every item with its place, in order of place.
-func (v view[T]) each(yield func(place uint32, item *T)) {
-	for number, p := range v.pages {
-		for used := p.used; used != 0; used &= used - 1 {
-			i := bits.TrailingZeros64(used)
-			yield(uint32(number*pageItems+i), &p.items[i])
+// all gives every item with its place, in order of place.
+func (v view[T]) all() iter.Seq2[uint32, *T] {
+	return func(yield func(uint32, *T) bool) {
+		for number, p := range v.pages {
+			for used := p.used; used != 0; used &= used - 1 {
+				i := bits.TrailingZeros64(used)
+				if !yield(uint32(number*pageItems+i), &p.items[i]) {
+					return
+				}
+			}
 		}
 	}
 }
@@ -193,13 +198,36 @@ func (h *dueHeap) pop() {
 	last := len(h.items) - 1
 	h.items[0] = h.items[last]
 	h.items = h.items[:last]
-	i := 0
+	h.down(0)
+}
+
+// postpone moves the first item to a later time.
+func (h *dueHeap) postpone(at Time) {
+	h.items[0].at = at
+	h.down(0)
+}
+
+// keep drops every item but those that wanted says.
+func (h *dueHeap) keep(wanted func(dueItem) bool) {
+	kept := make([]dueItem, 0, len(h.items)/2)
+	for _, item := range h.items {
+		if wanted(item) {
+			kept = append(kept, item)
+		}
+	}
+	h.items = kept
+	for i := len(kept)/2 - 1; i >= 0; i-- {
+		h.down(i)
+	}
+}
+
+func (h *dueHeap) down(i int) {
 	for {
 		least := 2*i + 1
-		if least >= last {
+		if least >= len(h.items) {
 			return
 		}
-		if right := least + 1; right < last && h.less(h.items[right], h.items[least]) {
+		if right := least + 1; right < len(h.items) && h.less(h.items[right], h.items[least]) {
 			least = right
 		}
 		if !h.less(h.items[least], h.items[i]) {

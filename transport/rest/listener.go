@@ -1,0 +1,70 @@
+package rest
+
+import (
+	"io"
+	"net"
+	"sync/atomic"
+	"time"
+)
+
+// limitedListener counts connections and refuses those beyond the limit at once, in the API's form.
+type limitedListener struct {
+	net.Listener
+	server *Server
+	open   atomic.Int64
+}
+
+func newLimitedListener(listener net.Listener, server *Server) *limitedListener {
+	return &limitedListener{Listener: listener, server: server}
+}
+
+// Accept gives the next connection within the limit.
+func (l *limitedListener) Accept() (net.Conn, error) {
+	for {
+		conn, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if l.open.Add(1) <= int64(l.server.cfg.ConnectionsMax) {
+			return &trackedConn{Conn: conn, listener: l}, nil
+		}
+		l.open.Add(-1)
+		l.server.metrics.connectionsRefused.Inc()
+		l.refuse(conn)
+	}
+}
+
+// refuse answers a connection that is one too many, without reading its request. A new socket's buffer takes the
+// answer whole, so this does not hold up the others; the deadline makes sure of it.
+func (l *limitedListener) refuse(conn net.Conn) {
+	const head = "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Type: application/json\r\nRetry-After: 1\r\nContent-Length: "
+	body := append([]byte(nil), `{"error":"OVERLOADED","message":"too many connections are open; nothing was done, ask again","timestamp":`...)
+	body = appendTime(body, l.server.node.Now())
+	body = append(l.server.requestIDs.append(append(body, `,"requestId":"`...)), `","details":{"outcome":"not_applied"}}`...)
+	answer := append(appendInt([]byte(head), int64(len(body))), "\r\n\r\n"...)
+	_ = conn.SetWriteDeadline(time.Now().Add(time.Second))
+	_, _ = conn.Write(append(answer, body...)) // the client may be gone already
+	_ = conn.Close()
+}
+
+// trackedConn is a connection that counts against the limit until it is closed.
+type trackedConn struct {
+	net.Conn
+	listener *limitedListener
+	closed   atomic.Bool
+	linger   atomic.Bool // the peer may still be sending a body that was refused
+}
+
+// Close closes the connection once. When a body was refused unread, it first drains a bounded part of it: closing a
+// socket with unread bytes resets the connection, and the reset can overtake the answer.
+func (c *trackedConn) Close() error {
+	if !c.closed.CompareAndSwap(false, true) {
+		return net.ErrClosed
+	}
+	defer c.listener.open.Add(-1)
+	if tcp, ok := c.Conn.(*net.TCPConn); ok && c.linger.Load() && tcp.CloseWrite() == nil {
+		_ = tcp.SetReadDeadline(time.Now().Add(lingerTimeout))
+		_, _ = io.Copy(io.Discard, io.LimitReader(tcp, lingerBytesMax))
+	}
+	return c.Conn.Close()
+}
