@@ -5,6 +5,8 @@ BIN := bin
 # How long "make fuzz" spends on each target, and which packages it looks at.
 FUZZTIME ?= 10s
 PACKAGES ?= ./...
+# How often "make torture" kills the server.
+KILLS ?= 300
 # Arguments for the programs that "make run" and "make bench" start.
 ARGS ?=
 
@@ -63,6 +65,11 @@ fuzz: ## run each fuzz target for FUZZTIME (10s)
 	    echo "$$package $$target"; \
 	    $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$package; \
 	  done; done
+
+.PHONY: torture
+torture: ## the long forms: KILLS (300) kills under load, then fuzzing for FUZZTIME (10s) a target
+	HOUSEFUL_KILLS=$(KILLS) $(GO) test -run 'Kill' -timeout 4h -v ./cmd/houseful
+	$(MAKE) fuzz
 
 .PHONY: bench
 bench: build ## measure a server that it starts (ARGS: flags of houseful-bench)

@@ -192,7 +192,7 @@ func TestNoLeftovers(t *testing.T) {
 	}
 }
 
-// A package says in doc.go what it owns, what it must not import and which goroutines it starts.
+// A package says in doc.go (a small one: in the file of its name) what it owns, what it must not import and which goroutines it starts.
 func TestPackagesIntroduceThemselves(t *testing.T) {
 	documented, seen := map[string]bool{}, map[string]bool{}
 	for _, file := range sources(t) {
@@ -201,13 +201,14 @@ func TestPackagesIntroduceThemselves(t *testing.T) {
 			continue
 		}
 		seen[folder] = true
-		if file.syntax.Doc != nil && (path.Base(file.path) == "doc.go" || file.syntax.Name.Name == "main") {
+		name := file.syntax.Name.Name
+		if file.syntax.Doc != nil && (name == "main" || slices.Contains([]string{"doc.go", name + ".go"}, path.Base(file.path))) {
 			documented[folder] = true
 		}
 	}
 	for folder := range seen {
 		if !documented[folder] {
-			t.Errorf("%s has no doc.go with a package comment", folder)
+			t.Errorf("%s has no package comment in doc.go", folder)
 		}
 	}
 }
@@ -216,12 +217,39 @@ func TestPackagesIntroduceThemselves(t *testing.T) {
 // fsync nobody knows what is on disk, so nothing may be answered any more.
 func TestOnlyCommandsExit(t *testing.T) {
 	for _, file := range sources(t) {
-		if file.syntax.Name.Name == "main" || file.path == "shard/logstore/pebble.go" || strings.HasSuffix(file.path, "_test.go") {
+		if file.syntax.Name.Name == "main" || within(file.path, "shard/logstore") || strings.HasSuffix(file.path, "_test.go") {
 			continue
 		}
 		for _, call := range []string{"os.Exit(", "log.Fatal"} {
 			if strings.Contains(file.text, call) {
 				t.Errorf("%s: %s", file.path, call)
+			}
+		}
+	}
+}
+
+// A dependency needs a reason, in docs/DEPENDENCIES.md.
+func TestDependenciesHaveReasons(t *testing.T) {
+	page, err := os.ReadFile("docs/DEPENDENCIES.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range sources(t) {
+		for _, spec := range file.syntax.Imports {
+			imported, _ := strconv.Unquote(spec.Path.Value)
+			segments := strings.Split(imported, "/")
+			if !strings.Contains(segments[0], ".") || within(imported, module) {
+				continue // Go's own, and ours
+			}
+			if segments[0] == "github.com" {
+				segments = segments[1:]
+			}
+			count := 2 // owner and name, or host and name
+			if segments[0] == "golang.org" {
+				count = 3
+			}
+			if name := strings.Join(segments[:min(count, len(segments))], "/"); !strings.Contains(string(page), name) {
+				t.Errorf("%s imports %s, and docs/DEPENDENCIES.md does not say why", file.path, name)
 			}
 		}
 	}

@@ -19,6 +19,11 @@ import (
 
 // list brings a show's browse entry, or its removal, to the catalogue, unless it is there.
 func (n *Node) list(item fsm.BrowseItem, deadline time.Time) error {
+	if n.hooks.beforeList != nil {
+		if err := n.hooks.beforeList(item); err != nil {
+			return err
+		}
+	}
 	var listed uint64
 	n.readMeta(func(m *meta.Machine) {
 		if entry, ok := m.ShowEntry(string(item.Show)); ok {
@@ -115,11 +120,13 @@ func (n *Node) healOnce(s *dataShard) {
 }
 
 func (n *Node) healShow(s *dataShard, item fsm.BrowseItem, deadline time.Time) error {
-	if n.beforeList != nil && !n.beforeList(item) {
-		return nil
-	}
 	if err := n.list(item, deadline); err != nil {
 		return err
+	}
+	if n.hooks.beforeSent != nil {
+		if err := n.hooks.beforeSent(item); err != nil {
+			return err
+		}
 	}
 	sent := &wire.BrowseSent{ShowId: string(item.Show), Revision: item.Revision}
 	_, err := n.decide(s, drawCommandID(), fieldBrowseSent, sent, deadline)

@@ -234,8 +234,8 @@ func certainly(err error) error {
 
 // reached lets a test cut the saga off after a step, as a crash would.
 func (r *confirmation) reached(s step) error {
-	if r.node.cut == nil {
+	if r.node.hooks.claim == nil {
 		return nil
 	}
-	return r.node.cut(s)
+	return r.node.hooks.claim(s)
 }

@@ -9,6 +9,6 @@
 // Outcomes stay three to the end: a result, an error that is [ErrNotApplied] (nothing was done and nothing will be),
 // or [ErrUnknown] (it may or may not have been done; ask again with the same key).
 //
-// The package imports shard and below, never transport. It starts one goroutine that brings the groups up, one for
-// the browse loop of each shard, and one that watches the groups for a failure; Close stops and waits for them all.
+// The package imports shard and below, never transport. Its goroutines: one brings the groups up and ends; one for
+// each group fails the node when the group does; one for each shard is its browse loop. Close stops and waits for all.
 package cluster

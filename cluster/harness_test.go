@@ -3,7 +3,6 @@ package cluster
 import (
 	"context"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -26,11 +25,11 @@ func testConfig(t testing.TB) Config {
 	cfg.Shards = 3
 	cfg.TestClock = true
 	cfg.FreeSpaceFloorBytes, cfg.BallastBytes = 1, 1<<20
-	cfg.Logger = slog.New(slog.NewTextHandler(testWriter{t}, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	cfg.Logger = slog.New(slog.NewTextHandler(testWriter{t}, &slog.HandlerOptions{Level: slog.LevelError}))
 	return cfg
 }
 
-// testWriter shows warnings in the test's log.
+// testWriter shows errors in the test's log.
 type testWriter struct{ t testing.TB }
 
 func (w testWriter) Write(p []byte) (int, error) {
@@ -41,7 +40,12 @@ func (w testWriter) Write(p []byte) (int, error) {
 // open opens a node, waits until it is ready, and audits and closes it at the end of the test.
 func open(t testing.TB, cfg Config) *Node {
 	t.Helper()
-	n, err := Open(context.Background(), cfg)
+	return openHooked(t, cfg, hooks{})
+}
+
+func openHooked(t testing.TB, cfg Config, hooks hooks) *Node {
+	t.Helper()
+	n, err := openNode(context.Background(), cfg, hooks)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,11 +163,4 @@ func confirm(t testing.TB, n *Node, ref fsm.BookingRef, user, payment string) *f
 		t.Fatalf("confirm %s with %s: %v", ref, payment, err)
 	}
 	return r
-}
-
-func removeFile(t testing.TB, path string) {
-	t.Helper()
-	if err := os.RemoveAll(path); err != nil {
-		t.Fatal(err)
-	}
 }

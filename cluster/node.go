@@ -22,7 +22,8 @@ type Node struct {
 	config    Config
 	logger    *slog.Logger
 	clock     shard.Clock
-	testClock *shard.TestClock // nil without Config.TestClock
+	testClock *shard.TestClock // nil without Config.TestClock; clock then
+	groups    shard.Clock      // of the groups; clock but in tests
 
 	dir      *dataDir
 	space    diskGuard
@@ -50,8 +51,7 @@ type Node struct {
 	closeOnce sync.Once
 	closeErr  error
 
-	cut        func(step) error          // tests cut the claim saga off here; nil otherwise
-	beforeList func(fsm.BrowseItem) bool // tests hold browse entries back here; nil otherwise
+	hooks hooks
 }
 
 // Open takes the data directory, creating what is missing, and starts the node. It returns before the groups lead or
@@ -59,7 +59,19 @@ type Node struct {
 //
 // Errors: ErrConfig, ErrDataDirLocked, ErrIdentity. What is found out later (a damaged log, ErrBirth) closes Failed.
 // ctx bounds only Open itself.
-func Open(ctx context.Context, cfg Config) (*Node, error) {
+func Open(ctx context.Context, cfg Config) (*Node, error) { return openNode(ctx, cfg, hooks{}) }
+
+// hooks let tests cut a node off where a crash could: what comes after a hook that gives an error does not happen. A
+// nil hook never cuts.
+type hooks struct {
+	start      func(next string) error
+	claim      func(done step) error
+	beforeList func(fsm.BrowseItem) error
+	beforeSent func(fsm.BrowseItem) error
+	clock      func(shard.Clock) shard.Clock // of the requests, not of the groups
+}
+
+func openNode(ctx context.Context, cfg Config, hooks hooks) (*Node, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
@@ -71,12 +83,16 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 		return nil, err
 	}
 	n := &Node{
-		config: cfg, logger: cfg.Logger.With("node", cfg.NodeID), clock: shard.NewSystemClock(), dir: dir, inside: newGate(),
+		config: cfg, logger: cfg.Logger.With("node", cfg.NodeID), clock: shard.NewSystemClock(), dir: dir, inside: newGate(), hooks: hooks,
 		stop: make(chan struct{}), started: make(chan struct{}), failed: make(chan struct{}),
 	}
 	if cfg.TestClock {
 		n.testClock = shard.NewTestClock(n.clock)
 		n.clock = n.testClock
+	}
+	n.groups = n.clock
+	if hooks.clock != nil {
+		n.clock = hooks.clock(n.clock)
 	}
 	if n.identity, err = loadIdentity(dir, cfg.NodeID); err != nil {
 		return nil, errors.Join(err, dir.unlock())
@@ -84,7 +100,6 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 	if err := n.guardDisk(); err != nil {
 		return nil, errors.Join(err, dir.unlock())
 	}
-	n.waitsFor("the log")
 	go n.start() // Close waits for started
 	return n, nil
 }
@@ -179,8 +194,14 @@ func (n *Node) stopping() bool {
 	}
 }
 
-// waitsFor says what the start waits for.
-func (n *Node) waitsFor(what string) { n.waits.Store(&what) }
+// next says what the start does next, and so what Ready waits for.
+func (n *Node) next(what string) error {
+	n.waits.Store(&what)
+	if n.hooks.start != nil {
+		return n.hooks.start(what)
+	}
+	return nil
+}
 
 // serving gives the shards once the node has been ready, and nil before.
 func (n *Node) serving() []*dataShard {
@@ -208,7 +229,10 @@ func (n *Node) Ready() error {
 	}
 	shards := n.serving()
 	if shards == nil {
-		return fmt.Errorf("%w: waiting for %s", ErrNotReady, *n.waits.Load())
+		if what := n.waits.Load(); what != nil {
+			return fmt.Errorf("%w: waiting for %s", ErrNotReady, *what)
+		}
+		return ErrNotReady
 	}
 	if !n.meta.group.Leads() {
 		return fmt.Errorf("%w: group meta has no leader", ErrNotReady)

@@ -21,24 +21,34 @@ const metaReplica = 1
 // start takes up again: identity.json is written before any log, the birth record names who bootstraps a shard, and a
 // group bootstraps only while it has no state and none was ever noted for it.
 func (n *Node) bringUp(ctx context.Context) error {
-	var err error
+	err := n.next("the log")
+	if err != nil {
+		return err
+	}
 	if n.stores, err = logstore.OpenPebble(n.dir.log(), logstore.PebbleOptions{Logger: n.logger, Fatal: n.fatal}); err != nil {
 		return fmt.Errorf("open the log: %w", err)
 	}
 	gate := shard.NewGate(snapshotsAtOnce)
-	n.waitsFor("group meta")
+	if err := n.next("group meta"); err != nil {
+		return err
+	}
 	if err := n.openMeta(gate); err != nil {
 		return err
 	}
 	if err := n.meta.group.WaitLeader(ctx); err != nil {
 		return fmt.Errorf("group meta: %w", err)
 	}
+	if err := n.next("the cluster's birth record"); err != nil {
+		return err
+	}
 	if err := n.identity.remember(n.dir, meta.MetaGroup); err != nil {
 		return err
 	}
-	n.waitsFor("the cluster's birth record")
 	birth, err := n.beBorn(ctx)
 	if err != nil {
+		return err
+	}
+	if err := n.next("the cluster to know this node"); err != nil {
 		return err
 	}
 	if err := n.announce(ctx); err != nil {
@@ -89,7 +99,9 @@ func (n *Node) openMeta(gate shard.Gate) error {
 func (n *Node) openShards(ctx context.Context, birth *wire.Birth, gate shard.Gate) error {
 	for number := range int(birth.ShardCount) {
 		genesis := birth.Groups[number+1]
-		n.waitsFor("group " + genesis.Group)
+		if err := n.next("group " + genesis.Group); err != nil {
+			return err
+		}
 		s := newDataShard(number, genesis.Group)
 		n.shards = append(n.shards, s)
 		if err := n.openShard(s, genesis, gate); err != nil {
@@ -98,11 +110,16 @@ func (n *Node) openShards(ctx context.Context, birth *wire.Birth, gate shard.Gat
 	}
 	names := make([]string, len(n.shards))
 	for i, s := range n.shards {
-		n.waitsFor("group " + s.name)
+		if err := n.next("the lead of group " + s.name); err != nil {
+			return err
+		}
 		if err := s.group.WaitLeader(ctx); err != nil {
 			return fmt.Errorf("group %s: %w", s.name, err)
 		}
 		names[i] = s.name
+	}
+	if err := n.next("the groups to be noted"); err != nil {
+		return err
 	}
 	return n.identity.remember(n.dir, names...)
 }
@@ -164,7 +181,7 @@ func (n *Node) groupConfig(name string, replica uint64, gate shard.Gate, empty, 
 	if sole {
 		config.HeartbeatTimeout, config.ElectionTimeout, config.LeaderLeaseTimeout = soleVoterTimeout, soleVoterTimeout, soleVoterTimeout
 	}
-	config.Clock = n.clock
+	config.Clock = n.groups
 	config.Logger = n.logger
 	config.Registerer = n.config.Registerer
 	config.SnapshotGate = gate

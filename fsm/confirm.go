@@ -188,7 +188,7 @@ func (m *Machine) claim(c *wire.Claim) *Result {
 	}
 	own := m.claims.edit(place)
 	switch c.Action {
-	case wire.ClaimAction_CLAIM_ACTION_TAKE:
+	case wire.ClaimAction_CLAIM_ACTION_TAKE, wire.ClaimAction_CLAIM_ACTION_TAKE_OVER:
 		own.attempts++
 	case wire.ClaimAction_CLAIM_ACTION_FINALISE:
 		own.final = true

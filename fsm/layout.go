@@ -127,7 +127,7 @@ func checkRow(row *wire.Row) (seats int, err error) {
 
 func contains(spans []*wire.Span, first, last uint32) bool {
 	for _, span := range spans {
-		if span.First <= first && last <= span.Last {
+		if span.First <= first && first <= last && last <= span.Last {
 			return true
 		}
 	}

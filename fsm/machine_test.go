@@ -16,6 +16,8 @@ type rig struct {
 	m       *Machine
 	now     Time
 	counter uint64
+	log     [][]byte // every entry, when record is set
+	record  bool
 }
 
 // start is the log time that tests begin at.
@@ -120,6 +122,9 @@ func (r *rig) do(command *wire.Command) *Result {
 	data, err := entry.MarshalVT()
 	if err != nil {
 		r.t.Fatal(err)
+	}
+	if r.record {
+		r.log = append(r.log, bytes.Clone(data))
 	}
 	results, err := r.m.ApplyEntry(data)
 	if err != nil {

@@ -1,5 +1,7 @@
 package fsm
 
+import "time"
+
 // pulse does what needs no client (M-13): it ends holds that are due and goes on with long work, a bounded piece at
 // a time. There is always a next pulse while NextExpiry says so.
 func (m *Machine) pulse() {
@@ -10,6 +12,10 @@ func (m *Machine) pulse() {
 	m.forgetClaims(PulseWorkMax - work)
 	m.forget(16 * PulseWorkMax)
 }
+
+// answersPause is how long past their time answers wait for the next one, so that a burst of them is let go of in a
+// few pulses.
+const answersPause = time.Second
 
 // NextExpiry says when a pulse has work; ok is false when there is none to come.
 func (m *Machine) NextExpiry() (at Time, ok bool) {
@@ -34,7 +40,7 @@ func (m *Machine) NextExpiry() (at Time, ok bool) {
 		earliest(m.claimsByAge.at(m.claimsByAge.head).at.Add(ClaimLife))
 	}
 	if m.answers.len() > 0 {
-		earliest(m.answers.at(m.answers.head).notAfter + 1)
+		earliest(m.answers.at(m.answers.head).notAfter.Add(answersPause))
 	}
 	if m.idempotent.len() > 0 {
 		earliest(m.idempotent.at(m.idempotent.head).at.Add(IdempotencyLife))

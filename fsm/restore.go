@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/houseful/houseful/fsm/wire"
 )
@@ -14,7 +15,8 @@ import (
 const recordBytesMax = 16 << 20
 
 // Restore replaces the state with a snapshot's. All or nothing: on an error, which wraps ErrSnapshot or ErrRules, the
-// state is unchanged.
+// state is unchanged. What can be decoded but does not add up is refused: whoever sums a damaged snapshot anew must
+// not get seats with two owners out of it.
 func (m *Machine) Restore(r io.Reader) error {
 	restored := New(m.shard)
 	l := &loader{m: restored, r: bufio.NewReaderSize(r, 1<<16), shows: map[uint64]uint32{}, bookings: map[uint64]uint32{}}
@@ -34,6 +36,8 @@ type loader struct {
 	shows       map[uint64]uint32 // place by sequence
 	bookings    map[uint64]uint32
 	cancelNext  map[uint32]uint64 // by place of the show: sequence of a booking
+	queued      []bool            // by place: an ended booking that waits to be let go of
+	last        lastRead
 }
 
 func (l *loader) load() error {
@@ -52,6 +56,8 @@ func (l *loader) load() error {
 		return fmt.Errorf("%w: the snapshot has %d, this program knows up to %d", ErrRules, header.Rules, RulesVersion)
 	case header.Shard != uint32(l.m.shard):
 		return fmt.Errorf("%w: it is of shard %d, not %d", ErrSnapshot, header.Shard, l.m.shard)
+	case header.NowMs < 0 || header.NowMs > int64(TimeMax):
+		return fmt.Errorf("%w: its time %d is outside the years 1970 to 9999", ErrSnapshot, header.NowMs)
 	}
 	l.m.rules, l.m.now, l.m.sequence = header.Rules, Time(header.NowMs), header.Sequence
 	for i := range header.Records {
@@ -105,28 +111,21 @@ func (l *loader) record() error {
 	case *wire.SnapshotRecord_Claim:
 		return l.claim(r.Claim)
 	case *wire.SnapshotRecord_Idempotency:
-		key := digest16(r.Idempotency.Key)
-		l.m.idempotentBy[key] = l.m.idempotent.push(idempotent{
-			key: key, fingerprint: digest16(r.Idempotency.Fingerprint), booking: refFromBytes(r.Idempotency.Booking),
-			at: Time(r.Idempotency.AtMs),
-		})
-		return nil
+		return l.idempotency(r.Idempotency)
 	case *wire.SnapshotRecord_Answer:
 		return l.answer(r.Answer)
 	case *wire.SnapshotRecord_Ended:
-		place, ok := l.bookings[r.Ended.Booking]
-		if !ok {
-			return fmt.Errorf("an ended booking %d that is not there", r.Ended.Booking)
-		}
-		l.m.endedByAge.push(queued{at: Time(r.Ended.AtMs), sequence: r.Ended.Booking, place: place})
-		return nil
+		return l.ended(r.Ended)
 	case *wire.SnapshotRecord_Departed:
+		if _, twice := l.m.departed[ShowID(r.Departed.ShowId)]; twice || r.Departed.ShowId == "" {
+			return fmt.Errorf("show %q left twice", r.Departed.ShowId)
+		}
 		l.m.departed[ShowID(r.Departed.ShowId)] = r.Departed.Revision
 		return nil
 	case *wire.SnapshotRecord_Cancelling:
 		place, ok := l.shows[r.Cancelling.Show]
-		if !ok {
-			return fmt.Errorf("a show %d to be cancelled that is not there", r.Cancelling.Show)
+		if !ok || l.m.shows.get(place).control != controlCancelled || slices.Contains(l.m.cancelling, place) {
+			return fmt.Errorf("a show %d to be cancelled that is not there, not cancelled or named twice", r.Cancelling.Show)
 		}
 		l.m.cancelling = append(l.m.cancelling, place)
 		return nil
@@ -149,6 +148,9 @@ func (l *loader) show(r *wire.ShowRecord) error {
 	if _, twice := l.m.showByID[ShowID(r.Id)]; twice || r.Id == "" || r.Control > uint32(controlCancelled) {
 		return fmt.Errorf("show %q comes twice, or in an unknown state", r.Id)
 	}
+	if err := l.checkShow(r); err != nil {
+		return err
+	}
 	l.m.ref(definition)
 	seats := definition.Layout.Seats()
 	s := show{
@@ -163,6 +165,9 @@ func (l *loader) show(r *wire.ShowRecord) error {
 		s.seats = newSeatMap(seats, r.SeatsBase, l.m.captures.epoch)
 		for seat := range s.seats.changed {
 			copy(s.seats.changed[seat][:], r.SeatsChanged[3*seat:])
+			if s.seats.changedAt(SeatIndex(seat)) > r.Version {
+				return fmt.Errorf("show %q has a seat that changed after its version", r.Id)
+			}
 		}
 	} else if len(r.Blocked) > 0 {
 		return fmt.Errorf("show %q has blocked seats but no seat map", r.Id)
@@ -207,6 +212,9 @@ func (l *loader) booking(r *wire.BookingRecord) error {
 		return fmt.Errorf("booking %s has the unknown status %d", ref, r.Status)
 	case len(r.Seats) == 0 || (len(r.Gone) != 0 && len(r.Gone) != len(r.Seats)):
 		return fmt.Errorf("booking %s has %d seats, of which %d gone", ref, len(r.Seats), len(r.Gone))
+	}
+	if err := l.checkBooking(r, l.m.shows.get(showPlace)); err != nil {
+		return fmt.Errorf("booking %s: %w", ref, err)
 	}
 	b := booking{
 		ref: ref, definition: definition, seats: make([]SeatIndex, len(r.Seats)), createdAt: Time(r.CreatedAtMs),
@@ -286,6 +294,9 @@ func (l *loader) claim(r *wire.ClaimRecord) error {
 	if _, twice := l.m.claimByRef[r.PaymentRef]; twice || r.PaymentRef == "" {
 		return fmt.Errorf("payment reference %q is claimed twice", r.PaymentRef)
 	}
+	if !ascends(&l.last.claim, r.Sequence, l.m.sequence) || !l.timely(&l.last.claimedAt, r.TakenAtMs) || len(r.Booking) != 16 {
+		return fmt.Errorf("the claim of payment reference %q is out of order, or of no booking", r.PaymentRef)
+	}
 	place := l.m.claims.add(claim{
 		ref: r.PaymentRef, booking: refFromBytes(r.Booking), takenAt: Time(r.TakenAtMs), sequence: r.Sequence,
 		attempts: r.Attempts, final: r.Final,
@@ -302,22 +313,11 @@ func (l *loader) answer(r *wire.AnswerRecord) error {
 	}
 	var id CommandID
 	copy(id[:], r.Id)
-	l.m.answers.push(answer{id: id, notAfter: Time(r.NotAfterMs), result: result})
+	notAfter := Time(r.NotAfterMs)
+	if _, twice := l.m.answerByID[id]; twice || len(r.Id) != len(id) || notAfter > l.m.now.Add(CommandLifeMax) {
+		return fmt.Errorf("the answer to command %x comes twice, or is kept too long", r.Id)
+	}
+	l.m.answers.push(answer{id: id, notAfter: notAfter, result: result})
 	l.m.answerByID[id] = result
-	return nil
-}
-
-// finish resolves what records named before it was there, and lets the audit judge the whole.
-func (l *loader) finish() error {
-	for place, sequence := range l.cancelNext {
-		booking, ok := l.bookings[sequence]
-		if !ok {
-			return fmt.Errorf("%w: booking %d, the next to be cancelled, is not there", ErrSnapshot, sequence)
-		}
-		l.m.shows.edit(place).cancelNext = booking + 1
-	}
-	if l.m.endedUnpaid != l.m.endedByAge.len() {
-		return fmt.Errorf("%w: %d unpaid ended bookings, %d of them queued", ErrSnapshot, l.m.endedUnpaid, l.m.endedByAge.len())
-	}
 	return nil
 }

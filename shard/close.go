@@ -7,8 +7,8 @@ import (
 )
 
 // Close refuses new commands, finishes what is queued and in flight, and stops. When ctx ends first the rest is
-// answered as not applied or unknown. It returns once every goroutine of the group ended; an error means that a store
-// call hangs and does not let go. It may be called again.
+// answered as not applied or unknown. It returns once every goroutine of the group ended; an error means that a call
+// of its store or machine hangs. It may be called again.
 func (g *Group[R]) Close(ctx context.Context) error {
 	g.closeOnce.Do(func() { close(g.closing) })
 	select {
@@ -23,7 +23,7 @@ func (g *Group[R]) Close(ctx context.Context) error {
 	case <-g.done:
 		return nil
 	case <-timer.C:
-		return fmt.Errorf("close group %s: a store call does not return: %w", g.config.Name, ctx.Err())
+		return fmt.Errorf("close group %s: a call of its store or machine does not return: %w", g.config.Name, ctx.Err())
 	}
 }
 
@@ -35,8 +35,8 @@ func (g *Group[R]) supervise() {
 	case <-g.closing:
 	case <-g.failed:
 	}
+	close(g.stop) // before the lead is given up: openActor looks in the other order
 	g.lead.set(false)
-	close(g.stop)
 	g.queue.close(g.Err() != nil)
 
 	answered := make(chan struct{})
@@ -67,4 +67,13 @@ func (g *Group[R]) patience() <-chan time.Time {
 		return time.After(failDrainMax)
 	}
 	return nil
+}
+
+func (g *Group[R]) stopping() bool {
+	select {
+	case <-g.stop:
+		return true
+	default:
+		return false
+	}
 }

@@ -10,11 +10,14 @@ import (
 // entryFormat is the only value of wire.Entry's format that machines accept.
 const entryFormat = 1
 
-// Tags of wire.Entry, (field number << 3) | wire type. A test holds encodeEntry to the generated code.
+// Tags of wire.Entry: field number << 3, plus the wire type. A test holds encodeEntry to the generated code.
 const (
-	tagFormat   = 1<<3 | 0
-	tagTime     = 2<<3 | 0
-	tagCommands = 3<<3 | 2
+	wireVarint = 0
+	wireBytes  = 2
+
+	tagFormat   = 1<<3 + wireVarint
+	tagTime     = 2<<3 + wireVarint
+	tagCommands = 3<<3 + wireBytes
 )
 
 const (

@@ -40,9 +40,13 @@ func (g *Group[R]) openActor() {
 	for g.raft.State() == raft.Leader {
 		term := g.raft.CurrentTerm()
 		err := g.raft.Barrier(barrierTimeout).Error()
-		if err == nil && g.raft.State() == raft.Leader && g.raft.CurrentTerm() == term && g.Err() == nil {
+		if err == nil && g.raft.State() == raft.Leader && g.raft.CurrentTerm() == term {
 			g.queue.open()
 			g.lead.set(true)
+			if g.stopping() { // supervise shut it before it was opened
+				g.lead.set(false)
+				return
+			}
 			g.armPulse()
 			g.logger.Info("group leads", "term", term, "appliedIndex", g.replica.index.Load())
 			return

@@ -203,3 +203,23 @@ func cut(t *testing.T, path string, size int) {
 		t.Fatal(err)
 	}
 }
+
+// One group of a node writes a snapshot at a time; the others wait outside, without a capture, and closing ends the wait.
+func TestSnapshotGate(t *testing.T) {
+	gate := NewGate(1)
+	b := newBench(t, withConfig(func(c *Config) { c.SnapshotGate = gate }))
+	b.must(command(commandAdd, 1))
+	gate <- struct{}{} // another group writes
+	first, second := make(chan error, 1), make(chan error, 1)
+	go func() { first <- b.Snapshot() }()
+	<-gate
+	if err := <-first; err != nil || b.Status().SnapshotIndex == 0 {
+		t.Fatal(err)
+	}
+	gate <- struct{}{}
+	go func() { second <- b.Snapshot() }()
+	b.close()
+	if err := <-second; !errors.Is(err, ErrClosed) {
+		t.Fatal(err)
+	}
+}

@@ -30,7 +30,7 @@ func TestDemo(t *testing.T) {
 	folder := t.TempDir()
 	server := startServer(t, folder, "--demo")
 	loaded := server.waitFor("demo catalogue loaded")
-	if created, _ := loaded["created"].(float64); created < 2+6+3+6+7*22 {
+	if created, _ := loaded["created"].(float64); created < 2+6+3+6+7*21 {
 		t.Errorf("%v objects created", created)
 	}
 	var listed items

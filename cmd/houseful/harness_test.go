@@ -10,11 +10,14 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/houseful/houseful/cmd/houseful/internal/config"
 )
 
 // asHouseful makes this test program be the houseful command, so that tests run the real thing in a process of its own.
@@ -64,7 +67,7 @@ func startServer(t *testing.T, dataDir string, args ...string) *child {
 	t.Helper()
 	c := spawn(t, append([]string{"serve", "--data-dir", dataDir, "--http", "127.0.0.1:0", "--log-format", "json"}, args...)...)
 	c.address, _ = c.waitFor("listening")["http"].(string)
-	c.waitFor("ready")
+	c.waitFor("node is ready")
 	return c
 }
 
@@ -77,7 +80,9 @@ func spawn(t *testing.T, args ...string) *child {
 	}
 	c := &child{t: t, command: exec.Command(self, args...)}
 	c.wake = sync.NewCond(&c.mu)
-	c.command.Env = append(os.Environ(), asHouseful+"=1")
+	// What steers the tests (HOUSEFUL_SEED and the like) is no setting of a server.
+	ours := func(variable string) bool { return strings.HasPrefix(variable, config.EnvPrefix) }
+	c.command.Env = append(slices.DeleteFunc(os.Environ(), ours), asHouseful+"=1")
 	stderr, err := c.command.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -26,7 +26,7 @@ const (
 
 // buyer is somebody who holds, confirms and cancels one booking after another, and remembers every answer.
 type buyer struct {
-	user   string
+	name   string
 	random *rand.Rand
 	shop   *shop
 	made   []*purchase
@@ -108,7 +108,7 @@ func TestKill9(t *testing.T) {
 	putKillShows(t, s)
 	buyers := make([]*buyer, killBuyers)
 	for i := range buyers {
-		buyers[i] = &buyer{user: fmt.Sprint("buyer-", i), random: rand.New(rand.NewPCG(seed, uint64(i)+1)), shop: s}
+		buyers[i] = &buyer{name: fmt.Sprint("buyer-", i), random: rand.New(rand.NewPCG(seed, uint64(i)+1)), shop: s}
 	}
 	for kill := range kills {
 		stop := make(chan struct{})
@@ -188,10 +188,11 @@ func (b *buyer) purchase() bool {
 	row := string(rune('A' + b.random.IntN(2)))
 	seat := b.random.IntN(19) + 1
 	p := &purchase{
-		user: b.user, show: fmt.Sprint(b.random.IntN(killShows)), key: fmt.Sprintf("%s-%d", b.user, b.number),
+		show: fmt.Sprint(b.random.IntN(killShows)), key: fmt.Sprintf("%s-%d", b.name, b.number),
 		seats: [2]string{fmt.Sprint(row, seat), fmt.Sprint(row, seat+1)}, asked: "PENDING",
 	}
-	p.payment = "PAY-" + p.key
+	// A user of its own each: somebody's own seats, asked for again, would extend the earlier hold.
+	p.user, p.payment = p.key, "PAY-"+p.key
 	p.body = fmt.Sprintf(`{"showId":%q,"seats":[%q,%q],"userId":%q}`, p.show, p.seats[0], p.seats[1], p.user)
 	b.made = append(b.made, p)
 	status, answer, _, err := b.shop.call("POST", "/bookings/hold", p.body, p.key)

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -56,20 +57,6 @@ func TestServeAnswersAndStops(t *testing.T) {
 	server := startServer(t, folder)
 	server.must(http.StatusOK, "GET", "/healthz", "")
 	server.must(http.StatusOK, "GET", "/readyz", "")
-	response, err := http.Get(server.address + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	metrics, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"houseful_build_info{", "houseful_http_requests_total{", "go_goroutines ", "process_open_fds "} {
-		if !strings.Contains(string(metrics), "\n"+name) {
-			t.Errorf("no %s among the metrics", name)
-		}
-	}
 	server.waitFor("no keys")
 	server.stop()
 	server.waitFor("stopped")
@@ -210,5 +197,47 @@ func TestSecondSignalStopsAtOnce(t *testing.T) {
 	server.signal(syscall.SIGTERM)
 	if code := server.exitCode(); code != -1 {
 		t.Errorf("exit %d, want an end by the signal", code)
+	}
+}
+
+// docs/OPERATIONS.md lists every metric of ours, and nothing else.
+func TestMetricsAreDocumented(t *testing.T) {
+	server := startServer(t, t.TempDir())
+	server.must(http.StatusOK, "GET", "/healthz", "") // a counter with labels shows up with its first count
+	response, err := http.Get(server.address + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	metrics, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile("../../docs/OPERATIONS.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := regexp.MustCompile("(?m)^\\| `(houseful_[a-z_]+)` \\| (counter|gauge|histogram) \\|").FindAllStringSubmatch(string(page), -1)
+	kinds := map[string]string{}
+	for _, line := range listed {
+		kinds[line[1]] = line[2]
+	}
+	shown := map[string]bool{}
+	for _, line := range regexp.MustCompile(`(?m)^# TYPE (houseful_[a-z_]+) (\w+)$`).FindAllStringSubmatch(string(metrics), -1) {
+		shown[line[1]] = true
+		if kinds[line[1]] != line[2] {
+			t.Errorf("%s is a %s; the page says %q", line[1], line[2], kinds[line[1]])
+		}
+	}
+	shown["houseful_shard_refusals_total"] = true // nothing was refused
+	for name := range kinds {
+		if !shown[name] {
+			t.Errorf("the page has %s, the server has not", name)
+		}
+	}
+	for _, name := range []string{"go_goroutines ", "process_open_fds "} {
+		if !strings.Contains(string(metrics), "\n"+name) {
+			t.Errorf("no %s among the metrics", name)
+		}
 	}
 }

@@ -101,14 +101,15 @@ func (s *server) start(ctx context.Context) {
 		s.logger.Warn("test clock: whoever may call the API may move the time")
 	}
 	s.work.Go(func() { s.served <- s.api.Serve(s.listener) })
-	s.work.Go(func() { s.becomeReady(ctx) })
+	if s.settings.Demo {
+		s.work.Go(func() { s.demoWhenReady(ctx) })
+	}
 }
 
 func (s *server) address() string { return "http://" + s.listener.Addr().String() }
 
-// becomeReady waits until the node can serve, says so, and keeps the demo's catalogue up to date when asked to.
-func (s *server) becomeReady(ctx context.Context) {
-	began := time.Now()
+// demoWhenReady waits until the node can serve, and from then on keeps the demo's catalogue up to date.
+func (s *server) demoWhenReady(ctx context.Context) {
 	ticker := time.NewTicker(readyCheckEvery)
 	defer ticker.Stop()
 	for s.node.Ready() != nil {
@@ -118,10 +119,7 @@ func (s *server) becomeReady(ctx context.Context) {
 			return
 		}
 	}
-	s.logger.Info("ready", "took", time.Since(began).Round(time.Millisecond))
-	if s.settings.Demo {
-		s.runDemo(ctx)
-	}
+	s.runDemo(ctx)
 }
 
 func (s *server) runDemo(ctx context.Context) {

@@ -34,7 +34,7 @@ func fullFixture(t testing.TB) *fixture {
 	f.do(&wire.Node{Id: "n2", DataUuid: "u2"})
 	f.do(theatre("T2", "NOWHERE")) // a kept refusal
 	f.do(city(""))
-	for i := range 10 {
+	for i := range 5 {
 		f.do(entry(fmt.Sprint(i), 7))
 	}
 	return f

@@ -251,8 +251,15 @@ func (b *Bolt) readLog(index uint64, log *raft.Log) (err error) {
 
 // logChecksum is the checksum that the record of log would have in Pebble.
 func logChecksum(log *raft.Log) uint32 {
-	record := make([]byte, logRecordSize(log))
-	putLogRecord(record, boltReplica, log)
+	record, key := make([]byte, logRecordSize(log)), logKey(boltReplica, log.Index)
+	putLogRecord(record, key[:], log)
+	return binary.LittleEndian.Uint32(record[1:])
+}
+
+// stableChecksum is the checksum that the record of value would have in Pebble.
+func stableChecksum(key, value []byte) uint32 {
+	record := make([]byte, stableHeaderBytes+len(value))
+	putStableRecord(record, stableKey(boltReplica, key), value)
 	return binary.LittleEndian.Uint32(record[1:])
 }
 
@@ -310,7 +317,7 @@ func (b *Bolt) Set(key, value []byte) error {
 		return err
 	}
 	sealed := append(value[:len(value):len(value)], recordVersion)
-	sealed = binary.LittleEndian.AppendUint32(sealed, recordChecksum(kindStable, boltReplica, key, value))
+	sealed = binary.LittleEndian.AppendUint32(sealed, stableChecksum(key, value))
 	return b.write("Set", func() error { return b.store.Set(key, sealed) })
 }
 
@@ -347,7 +354,7 @@ func (b *Bolt) readStable(key []byte) ([]byte, error) {
 	if trailer[0] != recordVersion {
 		return nil, fmt.Errorf("stable value has format version %d, this program knows %d", trailer[0], recordVersion)
 	}
-	if binary.LittleEndian.Uint32(trailer[1:]) != recordChecksum(kindStable, boltReplica, key, value) {
+	if binary.LittleEndian.Uint32(trailer[1:]) != stableChecksum(key, value) {
 		return nil, fmt.Errorf("%w: stable value", errMismatch)
 	}
 	return value, nil

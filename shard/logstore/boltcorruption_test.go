@@ -53,7 +53,7 @@ func TestBoltDamage(t *testing.T) {
 
 // boltDamages adds the headers of every page to the sample that damages takes.
 func boltDamages(content []byte, random *rand.Rand) []damage {
-	const perFile, page, header = 600, 4096, 80
+	const perFile, page, header = 120, 4096, 32
 	all := damages(content, perFile, random)
 	for start := 0; start < len(content); start += page {
 		for at := start; at < min(start+header, len(content)); at++ {

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"testing"
+	"time"
 
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 
@@ -35,7 +36,7 @@ func openPebbleStore(t testing.TB, dir string) (pebbleStore, error) {
 }
 
 func openPebbleReplica(t testing.TB, dir string, id uint64) (pebbleStore, error) {
-	database, err := OpenPebble(dir, PebbleOptions{Logger: quiet(), Fatal: testFatal(t)})
+	database, err := OpenPebble(dir, PebbleOptions{Logger: quiet(), Fatal: testFatal(t), StallTimeout: time.Minute})
 	if err != nil {
 		return pebbleStore{}, err
 	}
@@ -61,7 +62,7 @@ func TestConformanceRaftBoltDB(t *testing.T) {
 }
 
 func openBoltTest(t testing.TB, dir string) (*Bolt, error) {
-	return OpenBolt(filepath.Join(dir, "raft.db"), BoltOptions{Logger: quiet(), Fatal: testFatal(t)})
+	return OpenBolt(filepath.Join(dir, "raft.db"), BoltOptions{Logger: quiet(), Fatal: testFatal(t), StallTimeout: time.Minute})
 }
 
 func TestConformanceBolt(t *testing.T) {

@@ -76,7 +76,7 @@ type damage struct {
 
 // damages spoils content in about count places per kind, the first and last bytes all of them: flipped bits, cuts, and no file at all.
 func damages(content []byte, count int, random *rand.Rand) []damage {
-	const edge = 40
+	const edge = 24
 	all := []damage{{what: "missing"}}
 	stride := max(len(content)/count, 1)
 	for at := range content {
@@ -128,7 +128,7 @@ func (want expected) verdict(dir string, open func() (storetest.Store, error)) e
 	}
 	if got.err != nil {
 		var corrupt *CorruptError
-		if !errors.As(got.err, &corrupt) || !errors.Is(got.err, ErrCorrupt) || !strings.HasPrefix(corrupt.File, dir) {
+		if !errors.As(got.err, &corrupt) || !errors.Is(got.err, ErrCorrupt) || filepath.Dir(corrupt.File) != dir {
 			return fmt.Errorf("error does not name the file: %w", got.err)
 		}
 		return nil
@@ -214,7 +214,7 @@ func TestPebbleDamage(t *testing.T) {
 }
 
 func damageEverywhere(t *testing.T, files image, want expected, random *rand.Rand) {
-	const perFile = 60
+	const perFile = 30
 	dir := filepath.Join(memoryDir(t), "store")
 	open := func() (storetest.Store, error) { return openPebbleStore(t, dir) }
 	opened := 0
@@ -246,4 +246,53 @@ func newRandom(t *testing.T) *rand.Rand {
 	}
 	t.Logf("seed %d (repeat with -store.seed=%d)", seed, seed)
 	return rand.New(rand.NewPCG(seed, 1))
+}
+
+// Only the newest WAL may end with a short record. It is tidied up on opening, so that it passes once a newer one is there: a crash
+// while opening leaves both.
+func TestVerifyOlderWAL(t *testing.T) {
+	crashed, _, _, _ := pebbleImages(t)
+	dir := filepath.Join(memoryDir(t), "store")
+	entries := func() []walFile {
+		t.Helper()
+		found, err := os.ReadDir(dir)
+		must(t, err)
+		wals, _ := survey(found)
+		return wals
+	}
+	verify := func() error {
+		t.Helper()
+		l, err := openLedger(dir, testFatal(t))
+		must(t, err)
+		return verifyFiles(dir, l)
+	}
+	crashed.write(t, dir, "", nil)
+	older := entries()[len(entries())-1]
+	path := filepath.Join(dir, older.name)
+	content := crashed[older.name]
+	must(t, os.WriteFile(path, content[:len(content)-5], 0o644))
+	must(t, verify())
+	must(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("%06d.log", older.number+5)), nil, 0o644))
+	must(t, verify())
+	must(t, os.WriteFile(path, content[:len(content)-5], 0o644))
+	if err := verify(); !errors.Is(err, ErrLost) {
+		t.Fatalf("an older WAL with a short end: %v", err)
+	}
+}
+
+func TestTooLarge(t *testing.T) {
+	s, err := openPebbleStore(t, memoryDir(t))
+	must(t, err)
+	defer s.Close()
+	calls := map[string]error{
+		"entry": s.StoreLog(&raft.Log{Index: 1, Data: make([]byte, entryMaxBytes+1)}),
+		"key":   s.Set(make([]byte, stableKeyMaxBytes+1), nil),
+		"value": s.Set([]byte("k"), make([]byte, stableValueMaxBytes+1)),
+	}
+	for name, err := range calls {
+		if !errors.Is(err, ErrTooLarge) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	must(t, s.StoreLog(&raft.Log{Index: 1, Data: make([]byte, entryMaxBytes)}))
 }

@@ -179,7 +179,8 @@ func (p *Pebble) Err() error {
 	return nil
 }
 
-// Close closes all handles and the database, waiting for calls in flight, and writes the high-water marks.
+// Close closes all handles and the database, waiting for calls in flight, and writes the high-water marks. A store that failed is left as
+// it is, files open and goroutines running, because Pebble may wait for ever for the disk; the process is ending. Close returns the reason.
 func (p *Pebble) Close() error {
 	p.mu.Lock()
 	if p.closed {
@@ -191,6 +192,9 @@ func (p *Pebble) Close() error {
 		_, _ = r.window.close() // one that is closed already is as good
 	}
 	p.mu.Unlock()
+	if err := p.Err(); err != nil {
+		return err
+	}
 	p.calls.Lock()
 	defer p.calls.Unlock()
 	p.shut = true

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -15,21 +16,27 @@ import (
 
 // openDatabase opens Pebble on files that verifyFiles has passed. Pebble answers some damage with a panic; that becomes an error.
 func (p *Pebble) openDatabase() (db *pebble.DB, err error) {
+	fs := &trackingFS{FS: p.options.FS, ledger: p.ledger, fatal: p.fail}
 	defer func() {
 		if r := recover(); r != nil {
-			db, err = nil, corrupt(p.dir, 0, "pebble cannot open it: %v", r)
+			db, err = nil, corrupt(fs.lastRead(p.dir), 0, "pebble cannot open it: %v", r)
 		}
 	}()
-	db, err = pebble.Open(p.dir, p.pebbleOptions())
-	if err != nil {
-		return nil, classify(err, p.dir)
+	db, err = pebble.Open(p.dir, p.pebbleOptions(fs))
+	if err == nil {
+		return db, nil
 	}
-	return db, nil
+	err = classify(err, p.dir)
+	// Where Pebble names no file, the one it read last is the one it stumbled over.
+	if damage := new(CorruptError); errors.As(err, &damage) && damage.File == p.dir {
+		damage.File = fs.lastRead(p.dir)
+	}
+	return nil, err
 }
 
-func (p *Pebble) pebbleOptions() *pebble.Options {
-	options := &pebble.Options{
-		FS:   &trackingFS{FS: p.options.FS, ledger: p.ledger, fatal: p.fail},
+func (p *Pebble) pebbleOptions(fs *trackingFS) *pebble.Options {
+	return &pebble.Options{
+		FS:   fs,
 		Lock: p.lock,
 		// WAL sync chunks, and a checksum over the footer of tables. Raising it is a decision, so it is not FormatNewest.
 		FormatMajorVersion:          pebble.FormatValueSeparation,
@@ -40,7 +47,6 @@ func (p *Pebble) pebbleOptions() *pebble.Options {
 		Logger:                      pebbleLogger{logger: p.options.Logger, fatal: p.fail},
 		EventListener:               eventListener(p.options.Logger),
 	}
-	return options
 }
 
 // read hands the value of key to use, which must not keep it. pebble.ErrNotFound if there is none.
@@ -73,7 +79,7 @@ func classify(err error, dir string) error {
 	}
 	damage := &CorruptError{File: fileIn(err.Error(), dir), Reason: "pebble", Err: err}
 	if info := pebble.ExtractDataCorruptionInfo(err); info != nil {
-		damage.File = info.Path
+		damage.File, damage.Err = info.Path, info.Details
 	}
 	if _, block, found := strings.Cut(err.Error(), "block "); found {
 		// "block OFFSET/LENGTH: ... checksum mismatch"; without a match the offset stays 0.
@@ -125,6 +131,7 @@ type trackingFS struct {
 	vfs.FS
 	ledger *ledger
 	fatal  func(error)
+	read   atomic.Pointer[string]
 }
 
 func (fs *trackingFS) Unwrap() vfs.FS { return fs.FS }
@@ -132,6 +139,19 @@ func (fs *trackingFS) Unwrap() vfs.FS { return fs.FS }
 func (fs *trackingFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	file, err := fs.FS.Create(name, category)
 	return fs.wrap(file, name, err)
+}
+
+// Open notes the name, for errors of opening the database.
+func (fs *trackingFS) Open(name string, options ...vfs.OpenOption) (vfs.File, error) {
+	fs.read.Store(&name)
+	return fs.FS.Open(name, options...)
+}
+
+func (fs *trackingFS) lastRead(dir string) string {
+	if name := fs.read.Load(); name != nil {
+		return *name
+	}
+	return dir
 }
 
 func (fs *trackingFS) OpenDir(name string) (vfs.File, error) {

@@ -14,11 +14,12 @@ import (
 //
 //	version 1B | crc32c 4B | term 8B | appendedAt 8B (ns since 1970; 0 = none) | type 1B | extensions length 4B | extensions | data
 //
-// The checksum covers replica and index, which the key holds, and everything after it. A stable record is
+// A stable record is
 //
 //	version 1B | crc32c 4B | value
 //
-// and its checksum covers replica, key and value.
+// The checksum covers the whole key in the database (see key.go), so replica, kind and index or stable key, and all of the record but
+// itself.
 const (
 	recordVersion     = 1
 	logHeaderBytes    = 1 + 4 + 8 + 8 + 1 + 4
@@ -30,16 +31,11 @@ var errMismatch = errors.New("checksum mismatch")
 
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
-// recordChecksum covers the identity of a record and its bytes. kind keeps a stable record from passing for a log record.
-func recordChecksum(kind byte, replica uint64, identity, body []byte) uint32 {
-	var head [17]byte
-	head[0] = kind
-	binary.LittleEndian.PutUint64(head[1:], replica)
-	binary.LittleEndian.PutUint64(head[9:], uint64(len(identity)))
+func recordChecksum(key, record []byte) uint32 {
 	table := castagnoli()
-	sum := crc32.Update(0, table, head[:])
-	sum = crc32.Update(sum, table, identity)
-	return crc32.Update(sum, table, body)
+	sum := crc32.Update(0, table, key)
+	sum = crc32.Update(sum, table, record[:1])
+	return crc32.Update(sum, table, record[5:])
 }
 
 func appendedNanos(at time.Time) uint64 {
@@ -58,8 +54,8 @@ func checkLogSize(log *raft.Log) error {
 	return nil
 }
 
-// putLogRecord encodes log into dst, which has logRecordSize bytes.
-func putLogRecord(dst []byte, replica uint64, log *raft.Log) {
+// putLogRecord encodes log into dst, which has logRecordSize bytes; key is where it will be.
+func putLogRecord(dst, key []byte, log *raft.Log) {
 	dst[0] = recordVersion
 	binary.LittleEndian.PutUint64(dst[5:], log.Term)
 	binary.LittleEndian.PutUint64(dst[13:], appendedNanos(log.AppendedAt))
@@ -67,22 +63,15 @@ func putLogRecord(dst []byte, replica uint64, log *raft.Log) {
 	binary.LittleEndian.PutUint32(dst[22:], uint32(len(log.Extensions)))
 	n := copy(dst[logHeaderBytes:], log.Extensions)
 	copy(dst[logHeaderBytes+n:], log.Data)
-	binary.LittleEndian.PutUint32(dst[1:], logRecordChecksum(replica, log.Index, dst))
-}
-
-func logRecordChecksum(replica, index uint64, record []byte) uint32 {
-	var identity [9]byte
-	identity[0] = record[0]
-	binary.LittleEndian.PutUint64(identity[1:], index)
-	return recordChecksum(kindLog, replica, identity[:], record[5:])
+	binary.LittleEndian.PutUint32(dst[1:], recordChecksum(key, dst))
 }
 
 // checkLogRecord verifies a record without building the entry.
-func checkLogRecord(record []byte, replica, index uint64) error {
+func checkLogRecord(record, key []byte) error {
 	if len(record) < logHeaderBytes {
 		return fmt.Errorf("%w: log record of %d bytes", errMismatch, len(record))
 	}
-	if binary.LittleEndian.Uint32(record[1:]) != logRecordChecksum(replica, index, record) {
+	if binary.LittleEndian.Uint32(record[1:]) != recordChecksum(key, record) {
 		return fmt.Errorf("%w: log record", errMismatch)
 	}
 	if record[0] != recordVersion {
@@ -94,14 +83,14 @@ func checkLogRecord(record []byte, replica, index uint64) error {
 	return nil
 }
 
-// getLogRecord verifies and decodes record into log; log owns its bytes afterwards.
-func getLogRecord(record []byte, replica, index uint64, log *raft.Log) error {
-	if err := checkLogRecord(record, replica, index); err != nil {
+// getLogRecord verifies and decodes record, found under key, into log; log owns its bytes afterwards.
+func getLogRecord(record, key []byte, log *raft.Log) error {
+	if err := checkLogRecord(record, key); err != nil {
 		return err
 	}
 	body := append([]byte(nil), record[logHeaderBytes:]...)
 	extensions := int(binary.LittleEndian.Uint32(record[22:]))
-	*log = raft.Log{Index: index, Term: binary.LittleEndian.Uint64(record[5:]), Type: raft.LogType(record[21])}
+	*log = raft.Log{Index: binary.BigEndian.Uint64(key[keyPrefixBytes:]), Term: binary.LittleEndian.Uint64(record[5:]), Type: raft.LogType(record[21])}
 	if nanos := binary.LittleEndian.Uint64(record[13:]); nanos != 0 {
 		log.AppendedAt = time.Unix(0, int64(nanos))
 	}
@@ -121,25 +110,25 @@ func checkStableSize(key, value []byte) error {
 	return nil
 }
 
-func putStableRecord(dst []byte, replica uint64, key, value []byte) {
+// putStableRecord encodes value into dst; key is where it will be.
+func putStableRecord(dst, key, value []byte) {
 	dst[0] = recordVersion
 	copy(dst[stableHeaderBytes:], value)
-	binary.LittleEndian.PutUint32(dst[1:], recordChecksum(kindStable, replica, key, value))
+	binary.LittleEndian.PutUint32(dst[1:], recordChecksum(key, dst))
 }
 
-// getStableRecord verifies record and returns its value, which aliases record.
-func getStableRecord(record []byte, replica uint64, key []byte) ([]byte, error) {
+// getStableRecord verifies record, found under key, and returns its value, which aliases record.
+func getStableRecord(record, key []byte) ([]byte, error) {
 	if len(record) < stableHeaderBytes {
 		return nil, fmt.Errorf("%w: stable record of %d bytes", errMismatch, len(record))
 	}
-	value := record[stableHeaderBytes:]
-	if binary.LittleEndian.Uint32(record[1:]) != recordChecksum(kindStable, replica, key, value) {
-		return nil, fmt.Errorf("%w: stable record %q", errMismatch, key)
+	if binary.LittleEndian.Uint32(record[1:]) != recordChecksum(key, record) {
+		return nil, fmt.Errorf("%w: stable record", errMismatch)
 	}
 	if record[0] != recordVersion {
 		return nil, fmt.Errorf("stable record has format version %d, this program knows %d", record[0], recordVersion)
 	}
-	return value, nil
+	return record[stableHeaderBytes:], nil
 }
 
 func uint64Value(value uint64) []byte {

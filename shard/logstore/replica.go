@@ -60,7 +60,7 @@ func (r *Replica) GetLog(index uint64, log *raft.Log) error {
 	}
 	key := logKey(r.id, index)
 	err := r.store.read(key[:], "GetLog", r.id, func(record []byte) error {
-		return getLogRecord(record, r.id, index, log)
+		return getLogRecord(record, key[:], log)
 	})
 	if !errors.Is(err, pebble.ErrNotFound) {
 		return err
@@ -91,7 +91,7 @@ func (r *Replica) StoreLogs(logs []*raft.Log) error {
 			for _, log := range logs {
 				op := batch.SetDeferred(logKeyBytes, logRecordSize(log))
 				putLogKey(op.Key, r.id, log.Index)
-				putLogRecord(op.Value, r.id, log)
+				putLogRecord(op.Value, op.Key, log)
 				if err := op.Finish(); err != nil {
 					return err
 				}
@@ -125,7 +125,7 @@ func (r *Replica) Set(key, value []byte) error {
 	return r.store.commit("Set", r.id, 0, func(batch *pebble.Batch) error {
 		op := batch.SetDeferred(keyPrefixBytes+len(key), stableHeaderBytes+len(value))
 		copy(op.Key, stableKey(r.id, key))
-		putStableRecord(op.Value, r.id, key, value)
+		putStableRecord(op.Value, op.Key, value)
 		return op.Finish()
 	})
 }
@@ -136,8 +136,9 @@ func (r *Replica) Get(key []byte) ([]byte, error) {
 		return nil, err
 	}
 	value := []byte{}
-	err := r.store.read(stableKey(r.id, key), "Get", r.id, func(record []byte) error {
-		stored, err := getStableRecord(record, r.id, key)
+	at := stableKey(r.id, key)
+	err := r.store.read(at, "Get", r.id, func(record []byte) error {
+		stored, err := getStableRecord(record, at)
 		value = append(value, stored...)
 		return err
 	})

@@ -2,7 +2,6 @@ package logstore
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -14,7 +13,11 @@ func scanDatabase(db *pebble.DB, dir string) (contents map[uint64]span, err erro
 	if err != nil {
 		return nil, classify(err, dir)
 	}
-	defer func() { err = errors.Join(err, iterator.Close()) }()
+	defer func() {
+		if closing := iterator.Close(); err == nil {
+			err = closing // after an error Close repeats it
+		}
+	}()
 	contents = make(map[uint64]span)
 	for valid := iterator.First(); valid; valid = iterator.Next() {
 		record, err := iterator.ValueAndErr()
@@ -40,7 +43,7 @@ func scanRecord(contents map[uint64]span, key, record []byte, dir string) error 
 	var err error
 	switch {
 	case kind == kindStable:
-		_, err = getStableRecord(record, replica, rest)
+		_, err = getStableRecord(record, key)
 	case kind == kindLog && len(rest) == 8:
 		index := binary.BigEndian.Uint64(rest)
 		if held.first == 0 {
@@ -49,7 +52,7 @@ func scanRecord(contents map[uint64]span, key, record []byte, dir string) error 
 			return lost(dir, 0, "replica %d: entry %d follows entry %d", replica, index, held.last)
 		}
 		held.last = index
-		err = checkLogRecord(record, replica, index)
+		err = checkLogRecord(record, key)
 	default:
 		return corrupt(dir, 0, "key %x is none of ours", key)
 	}

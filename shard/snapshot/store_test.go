@@ -13,7 +13,7 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-func openStore(t *testing.T, folder string) *Store {
+func openStore(t testing.TB, folder string) *Store {
 	t.Helper()
 	s, err := Open(folder, Options{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	if err != nil {

@@ -9,6 +9,8 @@ import (
 	"github.com/houseful/houseful/cluster"
 )
 
+const messageInternal = "something went wrong here; the request id finds it in the server's log"
+
 // answerError writes the error a handler returned.
 func (s *Server) answerError(c *Call, err error) {
 	known := s.classify(err)
@@ -65,7 +67,7 @@ func (s *Server) classify(err error) *apiError {
 	case errors.Is(err, cluster.ErrUnknown):
 		return unavailable(codeUnavailable, "unknown", "the outcome is not known yet; ask again with the same idempotency key, or look the booking up")
 	}
-	return refuse(fasthttp.StatusInternalServerError, codeInternal, "something went wrong here; the request id finds it in the server's log")
+	return refuse(fasthttp.StatusInternalServerError, codeInternal, messageInternal)
 }
 
 func unavailable(code, outcome, message string) *apiError {
@@ -90,7 +92,7 @@ func (s *Server) answerUnreadable(ctx *fasthttp.RequestCtx, err error) {
 	c.reset(ctx)
 	c.Response.Reset()
 	c.takeRequestID()
-	c.setHeader("X-Houseful-Node", s.node.ID())
+	c.Response.Header.SetCanonical(headerNode, s.nodeID)
 	s.allowOrigin(c)
 	refusal := unreadable(err)
 	if conn, ok := ctx.Conn().(*trackedConn); ok && refusal.status != fasthttp.StatusRequestTimeout {

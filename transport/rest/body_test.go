@@ -82,6 +82,9 @@ func TestBodyRefusals(t *testing.T) {
 	} {
 		wantInvalid(t, test.name, hold(newBodyCall(test.body)), test.field)
 	}
+}
+
+func TestConfirmBodyRefusals(t *testing.T) {
 	confirm := func(c *Call) error { _, _, err := c.readConfirm(); return err }
 	for _, test := range []struct{ name, body, field string }{
 		{"no reference", `{"userId":"u"}`, "paymentRef"},

@@ -114,7 +114,7 @@ func (c *Call) checkUser(user string) error {
 // bookingRef gives the booking that the path names. A text that is no reference names none.
 func (c *Call) bookingRef() (fsm.BookingRef, error) {
 	ref, err := fsm.ParseBookingRef(string(c.params[0]))
-	if err != nil {
+	if err != nil || ref.IsZero() {
 		return ref, errBookingNotFound()
 	}
 	return ref, nil

@@ -133,7 +133,10 @@ func appendCursor(dst []byte, position fsm.BookingPosition) []byte {
 }
 
 func parseCursor(text string) (position fsm.BookingPosition, ok bool) {
-	raw, err := base64.RawURLEncoding.DecodeString(text)
+	if len(text) != base64.RawURLEncoding.EncodedLen(cursorBytes) {
+		return position, false // the decoder would overlook line breaks
+	}
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil || len(raw) != cursorBytes || raw[0] != cursorFormat {
 		return position, false
 	}

@@ -49,6 +49,10 @@ func readScreen(id string, o *object) (*wire.Screen, error) {
 		}
 	}
 	o.entries("tiers", meta.ScreenTiersMax, func(name string, value *fastjson.Value) {
+		if name == "" || len(name) > meta.NameBytesMax {
+			o.fail("tiers", "a tier's name is 1 to %d bytes", meta.NameBytesMax)
+			return
+		}
 		tier := readObject(value, "tiers."+clip(name)+".", tierFields)
 		b.describeTier(name, &tier)
 		o.adopt(&tier)
@@ -62,10 +66,6 @@ func readScreen(id string, o *object) (*wire.Screen, error) {
 
 // describeTier reads what a screen says about one of its tiers.
 func (b *layoutBuilder) describeTier(name string, o *object) {
-	if name == "" || len(name) > meta.NameBytesMax {
-		o.fail("", "a tier's name is 1 to %d bytes", meta.NameBytesMax)
-		return
-	}
 	tier := b.layout.Tiers[b.tier(name)]
 	tier.MultiplierPercent = uint32(o.optionalInteger("multiplierPercent", 0, 1, fsm.PercentMax))
 	if o.has("perks") {

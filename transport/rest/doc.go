@@ -8,5 +8,6 @@
 // runs the route's handler. A handler reads the body through an object, asks the node, and appends the answer to the
 // response buffer by hand. It either answers or returns an error; the server writes the error.
 //
-// Goroutines: fasthttp's, one per connection, which end with [Server.Shutdown]; nothing else.
+// Goroutines: fasthttp's, one per connection, and one that watches the shows that streams follow while there are any.
+// All of them end with [Server.Shutdown].
 package rest

@@ -107,7 +107,7 @@ func TestOrigins(t *testing.T) {
 			t.Errorf("origin %s is allowed", origin)
 		}
 	}
-	a.call("POST", "/api/v1/bookings/hold", body, "Origin", a.url).want(409, codeSeatUnavailable) // a page of this server
+	a.call("POST", "/api/v1/bookings/hold", body, "Origin", a.url).want(200, "") // a page of this server
 }
 
 func TestConfigRefusals(t *testing.T) {

@@ -15,6 +15,9 @@ const (
 	// connectionsSlack is by how much fasthttp's own bound lies above ConnectionsMax: it refuses in plain text, so ours
 	// must be met first.
 	connectionsSlack = 1024
+	// acceptWaitMin and acceptWaitMax bound the pause after an accept that failed for want of files or memory.
+	acceptWaitMin = 5 * time.Millisecond
+	acceptWaitMax = time.Second
 	// RequestsMax is how many requests may be in work at once; more are refused with OVERLOADED.
 	RequestsMax = 16_384
 

@@ -1,9 +1,11 @@
 package rest
 
 import (
+	"errors"
 	"io"
 	"net"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -18,19 +20,52 @@ func newLimitedListener(listener net.Listener, server *Server) *limitedListener 
 	return &limitedListener{Listener: listener, server: server}
 }
 
-// Accept gives the next connection within the limit.
+// Accept gives the next connection within the limit. A shortage of files or memory passes: it waits for that to be
+// over, because an error from here would end the server.
 func (l *limitedListener) Accept() (net.Conn, error) {
-	for {
+	for wait := acceptWaitMin; ; {
 		conn, err := l.Listener.Accept()
 		if err != nil {
-			return nil, err
+			if !shortage(err) || !l.pause(wait, err) {
+				return nil, err
+			}
+			wait = min(2*wait, acceptWaitMax)
+			continue
 		}
+		wait = acceptWaitMin
 		if l.open.Add(1) <= int64(l.server.cfg.ConnectionsMax) {
 			return &trackedConn{Conn: conn, listener: l}, nil
 		}
 		l.open.Add(-1)
 		l.server.metrics.connectionsRefused.Inc()
 		l.refuse(conn)
+	}
+}
+
+// shortage reports whether an error of accept is about this moment, not about the listener.
+func shortage(err error) bool {
+	for _, passing := range []syscall.Errno{
+		syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED, syscall.EINTR,
+	} {
+		if errors.Is(err, passing) {
+			return true
+		}
+	}
+	return false
+}
+
+// pause waits out a shortage, and logs its first moment; false when the server stops meanwhile.
+func (l *limitedListener) pause(wait time.Duration, err error) bool {
+	if wait == acceptWaitMin {
+		l.server.logger.Error("cannot accept connections for now", "cause", err.Error())
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-l.server.stopContext.Done():
+		return false
 	}
 }
 

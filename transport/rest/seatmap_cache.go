@@ -131,7 +131,7 @@ func (c *seatMapCache) refresh(id fsm.ShowID, entry *cachedShow, now int64, minV
 	}
 	current := entry.current.Load()
 	if current == nil || !sameMap(&current.show, &show) {
-		if current, err = readSeatMap(c.reader, id); err != nil || current == nil {
+		if current, err = readSeatMap(c.reader, id, current); err != nil || current == nil {
 			return nil, err
 		}
 		entry.current.Store(current)
@@ -147,7 +147,22 @@ func sameMap(a, b *fsm.Show) bool {
 	return a.Version == b.Version && a.Status == b.Status && a.Revision == b.Revision
 }
 
-func readSeatMap(reader seatReader, id fsm.ShowID) (*seatMap, error) {
+// readSeatMap reads a show's map. With the map before it, it reads only what changed since: of a large house, that keeps
+// the shard's lock for a small part of the time.
+func readSeatMap(reader seatReader, id fsm.ShowID, before *seatMap) (*seatMap, error) {
+	if before != nil {
+		changes, show, complete, ok, err := reader.SeatChanges(id, before.show.Version, nil)
+		if err != nil || !ok {
+			return nil, err
+		}
+		if complete && show.Definition.Layout == before.show.Definition.Layout {
+			letters := slices.Clone(before.letters)
+			for _, change := range changes {
+				letters[change.Seat] = change.Status.Letter()
+			}
+			return &seatMap{show: show, letters: letters, etag: seatMapETag(&show)}, nil
+		}
+	}
 	statuses, show, ok, err := reader.SeatStatuses(id, nil)
 	if err != nil || !ok {
 		return nil, err

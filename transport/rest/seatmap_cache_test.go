@@ -57,6 +57,9 @@ func TestDeltasEqualMaps(t *testing.T) {
 		}
 		full := decodeMap(t, maps.seatsBody(m, encodingIdentity))
 		letters := full.letters(t)
+		if whole, err := readSeatMap(b, "1", nil); err != nil || string(whole.letters) != letters {
+			t.Fatalf("step %d: the map that was kept up to date is\n%s, the rules have\n%s", step, letters, whole.letters)
+		}
 		if availability := decodeMap(t, maps.availabilityBody(m, encodingIdentity)); availability.letters(t) != letters || availability.Version != full.Version {
 			t.Fatalf("step %d: availability differs from the map", step)
 		}
@@ -244,7 +247,7 @@ func BenchmarkSeatMapEncode(b *testing.B) {
 		b.Run(fmt.Sprint(seats), func(b *testing.B) {
 			box := newBox()
 			box.putShow(b, "1", "S", min(seats, 100_000))
-			m, err := readSeatMap(box, "1")
+			m, err := readSeatMap(box, "1", nil)
 			if err != nil {
 				b.Fatal(err)
 			}

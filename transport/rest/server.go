@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -18,12 +17,21 @@ import (
 	"github.com/houseful/houseful/transport/payment"
 )
 
+// Headers of every answer, in canonical form: setting them need not normalise.
+var (
+	headerNode         = []byte("X-Houseful-Node")
+	headerRequestID    = []byte("X-Request-Id")
+	headerCacheControl = []byte("Cache-Control")
+	noStore            = []byte("no-store")
+)
+
 // Server is the HTTP API of one node. Make it with New; Serve it on one or more listeners; Shutdown it once.
 type Server struct {
 	cfg         Config
 	corsOrigins map[string]struct{}
 
 	node     *cluster.Node
+	nodeID   []byte
 	payments *payment.Providers
 	logger   *slog.Logger
 	maps     *seatMapCache
@@ -49,7 +57,7 @@ func New(cfg Config) (*Server, error) {
 	}
 	s := &Server{
 		cfg: cfg, corsOrigins: make(map[string]struct{}, len(cfg.CORSOrigins)),
-		node: cfg.Node, payments: cfg.Payments, logger: cfg.Logger,
+		node: cfg.Node, nodeID: []byte(cfg.Node.ID()), payments: cfg.Payments, logger: cfg.Logger,
 		requestIDs: newIDSource(),
 	}
 	s.stopContext, s.stop = context.WithCancel(context.Background())
@@ -123,7 +131,7 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx) {
 	c.started = ctx.Time()
 	defer s.finish(c)
 	c.takeRequestID()
-	c.setHeader("X-Houseful-Node", s.node.ID())
+	c.Response.Header.SetCanonical(headerNode, s.nodeID)
 	if s.inFlight.Add(1) > int64(s.cfg.RequestsMax) {
 		s.answerError(c, &apiError{
 			status: fasthttp.StatusServiceUnavailable, code: codeOverloaded, message: "too many requests are in work; ask again",
@@ -164,7 +172,7 @@ func (s *Server) run(c *Call) error {
 		return refuse(fasthttp.StatusForbidden, codeForbidden, "this call needs the role "+c.route.Role.String())
 	}
 	if c.route.noStore {
-		c.setHeader("Cache-Control", "no-store")
+		c.Response.Header.SetCanonical(headerCacheControl, noStore)
 	}
 	return c.route.Handle(c)
 }
@@ -185,7 +193,10 @@ func (s *Server) finish(c *Call) {
 	s.calls.Put(c)
 }
 
-var errPanicked = errors.New("the handler panicked")
+// errPanicked is the answer to a request whose handler panicked, which is logged already.
+var errPanicked = &apiError{
+	status: fasthttp.StatusInternalServerError, code: codeInternal, message: messageInternal, quiet: true,
+}
 
 // takeRequestID takes the client's X-Request-Id, or makes one.
 func (c *Call) takeRequestID() {
@@ -195,7 +206,7 @@ func (c *Call) takeRequestID() {
 	} else {
 		c.requestID = c.server.requestIDs.append(c.requestID)
 	}
-	c.Response.Header.SetBytesV("X-Request-Id", c.requestID)
+	c.Response.Header.SetCanonical(headerRequestID, c.requestID)
 }
 
 // validRequestID reports whether a request id is safe to repeat in headers, answers and logs.

@@ -158,7 +158,7 @@ func (f *follower) catchUp(version uint64) {
 
 func (r *streamRig) letters() (string, uint64) {
 	r.t.Helper()
-	m, err := readSeatMap(r.box, "1")
+	m, err := readSeatMap(r.box, "1", nil)
 	if err != nil {
 		r.t.Fatal(err)
 	}
