@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -250,6 +251,26 @@ func TestDependenciesHaveReasons(t *testing.T) {
 			}
 			if name := strings.Join(segments[:min(count, len(segments))], "/"); !strings.Contains(string(page), name) {
 				t.Errorf("%s imports %s, and docs/DEPENDENCIES.md does not say why", file.path, name)
+			}
+		}
+	}
+}
+
+// Pages link only to what is there.
+func TestLinksLeadSomewhere(t *testing.T) {
+	pages, err := filepath.Glob("docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	link := regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
+	for _, page := range append(pages, "README.md", "CHANGELOG.md") {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, match := range link.FindAllStringSubmatch(string(text), -1) {
+			if _, err := os.Stat(filepath.Join(filepath.Dir(page), match[1])); err != nil {
+				t.Errorf("%s links to %s: %v", page, match[1], err)
 			}
 		}
 	}

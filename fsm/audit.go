@@ -178,7 +178,7 @@ func (a *auditor) seat(place uint32, s *show, seat SeatIndex, owner uint32) Seat
 	}
 	label := s.definition.Layout.Label(seat)
 	at := owner - ownerBooking
-	if int(at/pageItems) >= len(a.c.bookings.pages) {
+	if !a.c.bookings.holds(at) {
 		a.problem("show %s: seat %s has an owner that does not exist", s.id, label)
 		return SeatAvailable
 	}

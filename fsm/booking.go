@@ -159,15 +159,42 @@ func (m *Machine) end(place uint32, status BookingStatus) {
 	}
 }
 
+// countHold counts a new pending booking for its user (M-12). Most users hold in one show at a time: that count stands with
+// the user, and only further shows cost an entry in a map.
+func (m *Machine) countHold(show, who uint32) {
+	m.pending++
+	if u := m.users.edit(who); u.held == 0 || u.heldShow == show {
+		u.heldShow = show
+		u.held++
+		return
+	}
+	m.holders[holder{show, who}]++
+}
+
 // unhold takes a pending booking out of its user's count of live holds.
 func (m *Machine) unhold(b *booking) {
 	m.pending--
+	if u := m.users.edit(b.user); u.held > 0 && u.heldShow == b.show {
+		u.held--
+		return
+	}
 	key := holder{b.show, b.user}
-	if left := m.holders[key] - 1; left == 0 {
+	left := m.holders[key]
+	assert(left > 0, "a hold ended that was not counted")
+	if left == 1 {
 		delete(m.holders, key)
 	} else {
-		m.holders[key] = left
+		m.holders[key] = left - 1
 	}
+}
+
+// holds counts a user's pending bookings in a show.
+func (m *Machine) holds(show, who uint32) uint32 {
+	held := m.holders[holder{show, who}]
+	if u := m.users.get(who); u.heldShow == show {
+		held += u.held
+	}
+	return held
 }
 
 // expireIfDue ends a hold whose deadline has passed (M-13), and reports whether it did.

@@ -67,7 +67,7 @@ func (m *Machine) confirmPending(place uint32, c *wire.Confirm) *Result {
 	p := m.record(b, c, PaymentCaptured, CodeOK)
 	b.extra.confirmedBy = p.Ref
 	m.stats.Confirms++
-	return &Result{Booking: m.bookingView(b, m.now)}
+	return m.done(place)
 }
 
 // late records money that cannot confirm its booking: it is due back.
@@ -175,12 +175,13 @@ func (m *Machine) claim(c *wire.Claim) *Result {
 		return m.newClaim(c, booking)
 	}
 	held := m.claims.get(place)
-	if c.Action == wire.ClaimAction_CLAIM_ACTION_TAKE_OVER && !held.final && held.booking == refFromBytes(c.From) {
+	mine := held.booking == booking
+	if c.Action == wire.ClaimAction_CLAIM_ACTION_TAKE_OVER && !held.final && !mine && held.booking == refFromBytes(c.From) {
 		taken := m.claims.edit(place)
 		taken.booking, taken.attempts = booking, 1
 		return &Result{}
 	}
-	if held.booking != booking {
+	if !mine {
 		if c.Action == wire.ClaimAction_CLAIM_ACTION_WITHDRAW {
 			return &Result{}
 		}

@@ -30,6 +30,7 @@ func smallSnapshot(t testing.TB) []byte {
 	r.must(r.confirm(b, "PAY-1"), CodeOK)
 	r.must(r.cancel(b, "A2"), CodeOK)
 	r.must(r.release(r.held("u2", "1", "A3"), false), CodeOK)
+	r.must(r.release(r.held("u2", "1", "A3"), true), CodeOK)
 	r.must(r.keyed("k", "b", "u2", "1", "A4"), CodeOK)
 	r.must(r.claim(wire.ClaimAction_CLAIM_ACTION_TAKE, "PAY-1", b.Ref, BookingRef{}), CodeOK)
 	r.must(r.block("1", "B2"), CodeOK)
@@ -136,7 +137,12 @@ func TestRestoreMovedRecords(t *testing.T) {
 	records = records[1:]
 	for i := range records {
 		checkRestore(t, write(slices.Delete(slices.Clone(records), i, i+1)))
-		if twice := slices.Insert(slices.Clone(records), i, records[i]); checkRestore(t, write(twice)) {
+		twice := slices.Insert(slices.Clone(records), i, records[i])
+		instead := slices.Clone(twice) // of the next one
+		if i+2 < len(twice) {
+			instead = slices.Delete(instead, i+2, i+3)
+		}
+		if checkRestore(t, write(twice)) || checkRestore(t, write(instead)) {
 			var record wire.SnapshotRecord
 			if err := record.UnmarshalVT(records[i]); err != nil {
 				t.Fatal(err)

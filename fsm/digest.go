@@ -50,7 +50,7 @@ func (a *auditor) showDigest(s *show) []byte {
 		line = appendUint(line, s.seats.base)
 		for seat, owner := range s.seats.owner {
 			id := uint64(owner)
-			if owner >= ownerBooking {
+			if owner >= ownerBooking && a.c.bookings.holds(owner-ownerBooking) {
 				id = ownerBooking + a.c.bookings.get(owner-ownerBooking).sequence
 			}
 			line = append(appendUint(line, id), s.seats.changed[seat][:]...)

@@ -24,7 +24,7 @@ func (m *Machine) release(c *wire.Release) *Result {
 		m.end(place, status)
 		m.stats.Releases++
 	}
-	return m.asItIs(place)
+	return m.done(place)
 }
 
 // extend moves a live hold's deadline (M-15).
@@ -45,7 +45,7 @@ func (m *Machine) extend(c *wire.Extend) *Result {
 		return &Result{Code: CodeExtendLimit, Booking: m.bookingView(b, m.now)}
 	}
 	m.stats.HoldsExtended++
-	return m.asItIs(place)
+	return m.done(place)
 }
 
 // cancel ends a booking, or gives back some of its seats, with a refund by the policy stamped at the hold (M-25).
@@ -66,7 +66,7 @@ func (m *Machine) cancel(c *wire.Cancel) *Result {
 	if b.status == StatusPending || b.status == StatusConfirmed {
 		m.giveBack(place, seats, m.refundPercent(b))
 	}
-	return m.asItIs(place)
+	return m.done(place)
 }
 
 // seatsOf resolves the seats of a part cancel: all of them must have been in the booking.
@@ -169,9 +169,4 @@ func (m *Machine) refundPercent(b *booking) uint32 {
 
 func (m *Machine) wrongState(b *booking) *Result {
 	return &Result{Code: CodeBookingState, Booking: m.bookingView(b, m.now)}
-}
-
-// asItIs is success with the booking as it is.
-func (m *Machine) asItIs(place uint32) *Result {
-	return &Result{Booking: m.bookingView(m.bookings.get(place), m.now)}
 }

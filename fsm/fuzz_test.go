@@ -26,9 +26,17 @@ func FuzzApplyEntry(f *testing.F) {
 			f.Add(data)
 		}
 	}
-	base := readRecording(f, 1).snapshot
+	base := r.snapshot
+	full := holdCommand([16]byte{0, 3, 9}, start+5000, "A1")
+	hold := full.GetHold()
+	hold.SeatIds, hold.UserName, hold.Contact = []uint32{3, 4}, "Asha", &wire.Contact{Email: "a@example.org", Phone: "1", Locale: "kn"}
+	hold.Replace, hold.IdempotencyKey, hold.Fingerprint = full.Id, full.Id, full.Id
+	before := entry(f, start, full, full, full, full)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		one, two := restored(t, base), restored(t, base)
+		if _, _, err := two.decoder.decode(before); err != nil { // what a decoder read before must not show
+			t.Fatal(err)
+		}
 		before := audited(t, one)
 		results, err := one.ApplyEntry(bytes.Clone(data))
 		if err != nil {

@@ -228,12 +228,12 @@ func (m *Machine) mayHold(show uint32, who UserID, old uint32) bool {
 	if old != 0 {
 		limit++ // the old hold leaves in the same step
 	}
-	if m.holders[holder{show, place}] < limit {
+	if m.holds(show, place) < limit {
 		return true
 	}
 	m.expireOwn(show, place, PulseWorkMax)
 	m.expireDue(PulseWorkMax)
-	return m.holders[holder{show, place}] < limit
+	return m.holds(show, place) < limit
 }
 
 // grant writes the hold, unless the one it replaces has lived its longest. Nothing is refused after that.
@@ -263,12 +263,13 @@ func (m *Machine) grant(ref BookingRef, place uint32, seats []SeatIndex, old uin
 	}
 	at := m.insert(b)
 	m.take(at, SeatHeld)
-	m.holders[holder{place, who}]++
-	m.pending++
+	m.countHold(place, who)
 	m.expiry.push(dueItem{at: expires, place: at, order: uint32(b.sequence)})
 	m.remember(c, ref)
 	m.stats.Holds++
-	return &Result{Created: true, Booking: m.bookingView(m.bookings.get(at), m.now)}
+	r := m.done(at)
+	r.Created = true
+	return r
 }
 
 // remember keeps what an idempotency key made. Only successes are kept.

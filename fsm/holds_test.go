@@ -184,7 +184,9 @@ func TestIdempotencyKey(t *testing.T) {
 		t.Fatalf("by key: %+v", got)
 	}
 	r.must(r.cancel(made.Booking), CodeOK)
-	r.must(r.putShow("1", func(d *wire.ShowDefinition) { d.Spec.SalesCloseAtMs, d.Spec.MaxHoldsPerUser = int64(start)+25*3_600_000, 1 }), CodeOK)
+	r.must(r.putShow("1", func(d *wire.ShowDefinition) {
+		d.Spec.SalesCloseAtMs, d.Spec.MaxHoldsPerUser = int64(start)+25*3_600_000, 1
+	}), CodeOK)
 	r.now = start + 24*3_600_000 - 1
 	r.must(r.keyed("k", "a", "u1", "1", "A1"), CodeOK)
 	r.now++

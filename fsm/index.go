@@ -24,9 +24,10 @@ type indexPart struct {
 
 func newIndex() index { return index{seed: maphash.MakeSeed()} }
 
-func (x *index) hashBytes(key []byte) uint32 { return uint32(maphash.Bytes(x.seed, key)) }
+// A hash is never 0, so that no slot in use looks empty.
+func (x *index) hashBytes(key []byte) uint32 { return uint32(maphash.Bytes(x.seed, key)) | 1<<31 }
 
-func (x *index) hashText(key string) uint32 { return uint32(maphash.String(x.seed, key)) }
+func (x *index) hashText(key string) uint32 { return uint32(maphash.String(x.seed, key)) | 1<<31 }
 
 // home is the slot that a hash would like to have.
 func (p *indexPart) home(hash uint32) int { return int(hash>>8) & (len(p.slots) - 1) }

@@ -68,7 +68,9 @@ func TestLayoutsAreShared(t *testing.T) {
 	b := r.held("u1", "1", "A1")
 	r.must(r.release(b, false), CodeOK)
 	for _, id := range []string{"1", "2", "3"} {
-		r.must(r.putShow(id, func(d *wire.ShowDefinition) { d.Spec.ScreenId, d.Layout, d.TierPrices = "S", smallLayout(4), []int64{1, 2} }), CodeOK)
+		r.must(r.putShow(id, func(d *wire.ShowDefinition) {
+			d.Spec.ScreenId, d.Layout, d.TierPrices = "S", smallLayout(4), []int64{1, 2}
+		}), CodeOK)
 	}
 	if len(r.m.layouts) != 2 { // the booking still tells its seats by the old one
 		t.Errorf("%d layouts", len(r.m.layouts))

@@ -32,6 +32,7 @@ type Machine struct {
 	now      Time
 	sequence uint64 // of the newest show, booking or claim
 	captures *captures
+	decoder  *decoder
 
 	shows      slab[show]
 	showByID   map[ShowID]uint32
@@ -54,8 +55,7 @@ type Machine struct {
 	endedUnpaid  int
 	departures   dueHeap // shows by the time they leave
 	answers      fifo[answer]
-	answerByID   map[CommandID]*Result
-	answersPeak  int // the most answers since answerByID was made
+	answerByID   index // low half of the position in answers
 	idempotent   fifo[idempotent]
 	idempotentBy map[[16]byte]uint64 // position in idempotent
 
@@ -72,7 +72,7 @@ func New(shard uint16) *Machine {
 		shows: newSlab[show](c), bookings: newSlab[booking](c), users: newSlab[user](c), claims: newSlab[claim](c),
 		showByID: map[ShowID]uint32{}, layouts: map[string]*Layout{}, browse: map[uint32]struct{}{},
 		departed: map[ShowID]uint64{}, byRef: newIndex(), userByID: newIndex(),
-		holders: map[holder]uint32{}, claimByRef: map[string]uint32{}, answerByID: map[CommandID]*Result{},
+		holders: map[holder]uint32{}, claimByRef: map[string]uint32{}, answerByID: newIndex(), decoder: &decoder{},
 		idempotentBy: map[[16]byte]uint64{},
 	}
 	return m
@@ -81,40 +81,11 @@ func New(shard uint16) *Machine {
 // ApplyEntry decodes a wire.Entry and applies it: one result per command, in order. An error means that the entry
 // cannot be understood: the state is unchanged and the group must stop.
 func (m *Machine) ApplyEntry(data []byte) ([]*Result, error) {
-	now, batch, err := DecodeEntry(data)
+	now, batch, err := m.decoder.decode(data)
 	if err != nil {
 		return nil, err
 	}
 	return m.Apply(now, batch), nil
-}
-
-// DecodeEntry reads a log entry. Texts of the commands point into data.
-func DecodeEntry(data []byte) (Time, []*wire.Command, error) {
-	var entry wire.Entry
-	if err := entry.UnmarshalVTUnsafe(data); err != nil {
-		return 0, nil, fmt.Errorf("%w: %w", ErrEntry, err)
-	}
-	if entry.Format != EntryFormat {
-		return 0, nil, fmt.Errorf("%w: format %d, this program reads %d", ErrEntry, entry.Format, EntryFormat)
-	}
-	if entry.TimeMs < 0 || entry.TimeMs > int64(TimeMax) {
-		return 0, nil, fmt.Errorf("%w: its time %d is outside the years 1970 to 9999", ErrEntry, entry.TimeMs)
-	}
-	commands := make([]wire.Command, len(entry.Commands))
-	batch := make([]*wire.Command, len(entry.Commands))
-	for i, encoded := range entry.Commands {
-		if err := commands[i].UnmarshalVTUnsafe(encoded); err != nil {
-			return 0, nil, fmt.Errorf("%w: command %d of %d: %w", ErrEntry, i+1, len(batch), err)
-		}
-		if commands[i].Body == nil {
-			return 0, nil, fmt.Errorf("%w: command %d of %d is of a kind this program does not know", ErrEntry, i+1, len(batch))
-		}
-		if raise := commands[i].GetRaiseRules(); raise.GetVersion() > RulesVersion {
-			return 0, nil, fmt.Errorf("%w: a command raises them to %d, this program knows up to %d", ErrRules, raise.Version, RulesVersion)
-		}
-		batch[i] = &commands[i]
-	}
-	return Time(entry.TimeMs), batch, nil
 }
 
 // Apply applies a batch at log time now, or at the greatest time seen if that is later (M-14).
@@ -138,8 +109,8 @@ func (m *Machine) apply(command *wire.Command) *Result {
 	notAfter := Time(command.NotAfterMs)
 	named := id != CommandID{}
 	if named {
-		if result, ok := m.answerByID[id]; ok {
-			return result
+		if known := m.findAnswer(id); known != nil {
+			return known.result
 		}
 		if m.now > notAfter {
 			return m.refuse(CodeCommandTooLate)
@@ -153,9 +124,7 @@ func (m *Machine) apply(command *wire.Command) *Result {
 	result, keep := m.dispatch(id, command)
 	result.Now = m.now
 	if named && keep {
-		m.answers.push(answer{id: id, notAfter: notAfter, result: result})
-		m.answerByID[id] = result
-		m.answersPeak = max(m.answersPeak, len(m.answerByID))
+		m.keepAnswer(answer{id: id, notAfter: notAfter, result: result})
 	}
 	return result
 }
@@ -221,9 +190,6 @@ func (m *Machine) Rules() uint32 { return m.rules }
 // forgetSlack is how many answers and keys are let go of beside those that a batch adds.
 const forgetSlack = 256
 
-// answersSmall is how many answers' room is kept when all have been let go of.
-const answersSmall = 4096
-
 // forget drops answers that no retry can ask for any more, since their commands' notAfter has passed, and keys past
 // their life: up to limit of each, so that a burst does not make one later batch slow.
 func (m *Machine) forget(limit int) {
@@ -232,13 +198,25 @@ func (m *Machine) forget(limit int) {
 		if oldest.notAfter >= m.now {
 			break
 		}
-		delete(m.answerByID, oldest.id)
+		m.answerByID.remove(m.answerByID.hashBytes(oldest.id[:]), uint32(m.answers.head))
 		m.answers.pop()
-	}
-	if m.answers.len() == 0 && m.answersPeak > answersSmall {
-		m.answerByID, m.answersPeak = map[CommandID]*Result{}, 0 // a map never gives its room back by itself
 	}
 	for n := 0; n < limit && m.idempotent.len() > 0 && m.idempotent.at(m.idempotent.head).over(m.now); n++ {
 		m.forgetKey()
 	}
+}
+
+// keepAnswer notes an answer for as long as a retry may ask for it.
+func (m *Machine) keepAnswer(a answer) {
+	m.answerByID.add(m.answerByID.hashBytes(a.id[:]), uint32(m.answers.push(a)))
+}
+
+// findAnswer gives the answer that a command got before; nil when it is new.
+func (m *Machine) findAnswer(id CommandID) *answer {
+	at := func(low uint32) *answer { return m.answers.at(m.answers.head + uint64(low-uint32(m.answers.head))) }
+	low, ok := m.answerByID.find(m.answerByID.hashBytes(id[:]), func(low uint32) bool { return at(low).id == id })
+	if !ok {
+		return nil
+	}
+	return at(low)
 }

@@ -51,7 +51,7 @@ func (r *rig) audit() *AuditReport {
 // checkIndexes compares every index with what it indexes.
 func (m *Machine) checkIndexes() error {
 	if m.byRef.count != m.bookings.count || m.userByID.count != m.users.count || len(m.showByID) != m.shows.count ||
-		len(m.claimByRef) != m.claims.count || len(m.answerByID) != m.answers.len() {
+		len(m.claimByRef) != m.claims.count || m.answerByID.count != m.answers.len() {
 		return fmt.Errorf("an index has more or fewer entries than there are items")
 	}
 	var lost error
@@ -86,6 +86,9 @@ func (m *Machine) checkIndexes() error {
 		for next := m.shows.get(place).newest; next != 0; next = m.bookings.get(next - 1).older {
 			byShow++
 		}
+	}
+	for _, u := range m.users.view().all() {
+		held += u.held
 	}
 	for _, n := range m.holders {
 		held += n

@@ -13,9 +13,8 @@ import (
 
 // drawer draws commands about few users, shows, seats and payment references, so that they meet.
 type drawer struct {
-	t     *rapid.T
-	sim   *simulation
-	count uint64
+	t   *rapid.T
+	sim *simulation
 }
 
 func pick[V any](d *drawer, what string, values ...V) V {

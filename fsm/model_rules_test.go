@@ -165,13 +165,13 @@ func (m *model) claim(c *wire.Claim) *Result {
 	}
 	held := m.claims[at]
 	switch {
-	case c.Action == wire.ClaimAction_CLAIM_ACTION_TAKE_OVER && !held.final && held.booking == refFromBytes(c.From):
+	case c.Action == wire.ClaimAction_CLAIM_ACTION_TAKE_OVER && !held.final && held.booking != who && held.booking == refFromBytes(c.From):
 		held.booking, held.attempts = who, 1
 	case held.booking != who && c.Action == wire.ClaimAction_CLAIM_ACTION_WITHDRAW:
 	case held.booking != who:
 		return &Result{Code: CodePaymentRefReused, Claimant: held.booking, ClaimFinal: held.final}
-	case c.Action == wire.ClaimAction_CLAIM_ACTION_TAKE:
-		held.attempts++
+	case c.Action == wire.ClaimAction_CLAIM_ACTION_TAKE, c.Action == wire.ClaimAction_CLAIM_ACTION_TAKE_OVER:
+		held.attempts++ // one more confirm of the same booking is under way
 	case c.Action == wire.ClaimAction_CLAIM_ACTION_FINALISE:
 		held.final = true
 	case c.Action == wire.ClaimAction_CLAIM_ACTION_WITHDRAW:

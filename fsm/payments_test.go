@@ -121,6 +121,8 @@ func TestClaims(t *testing.T) {
 		"taken over":                       {[]step{{take, a, none, CodeOK, none, false}, {takeOver, b, a, CodeOK, none, false}, {finalise, a, none, CodePaymentRefReused, b, false}, {withdraw, a, none, CodeOK, none, false}, {finalise, b, none, CodeOK, none, false}}, 1},
 		"taken over from another":          {[]step{{take, a, none, CodeOK, none, false}, {takeOver, b, c, CodePaymentRefReused, a, false}}, 1},
 		"taken over twice":                 {[]step{{take, a, none, CodeOK, none, false}, {take, a, none, CodeOK, none, false}, {takeOver, b, a, CodeOK, none, false}, {takeOver, c, a, CodePaymentRefReused, b, false}, {withdraw, b, none, CodeOK, none, false}}, 0},
+		"taken over by two attempts":       {[]step{{take, a, none, CodeOK, none, false}, {takeOver, b, a, CodeOK, none, false}, {takeOver, b, a, CodeOK, none, false}, {withdraw, b, none, CodeOK, none, false}, {take, c, none, CodePaymentRefReused, b, false}, {withdraw, b, none, CodeOK, none, false}}, 0},
+		"taken over from itself":           {[]step{{take, a, none, CodeOK, none, false}, {takeOver, a, a, CodeOK, none, false}, {withdraw, a, none, CodeOK, none, false}, {take, b, none, CodePaymentRefReused, a, false}}, 1},
 		"taken over from nobody":           {[]step{{takeOver, b, a, CodeOK, none, false}, {take, a, none, CodePaymentRefReused, b, false}}, 1},
 		"finalised unseen":                 {[]step{{finalise, a, none, CodeOK, none, false}, {take, b, none, CodePaymentRefReused, a, true}}, 1},
 		"withdrawn unseen":                 {[]step{{withdraw, a, none, CodeOK, none, false}}, 0},

@@ -200,17 +200,44 @@ func (b *booking) statusAt(now Time) BookingStatus {
 	return b.status
 }
 
-// bookingView copies a booking as it is at a time. Slices that are replaced and never changed are shared.
+// fewSeats is how many seats most bookings have.
+const fewSeats = 2
+
+// bookingResult is a result with its booking and few seats: one allocation for what is needed together.
+type bookingResult struct {
+	result  Result
+	booking Booking
+	seats   [fewSeats]BookedSeat
+}
+
+// done is success with a booking as it is now.
+func (m *Machine) done(place uint32) *Result {
+	r := &bookingResult{}
+	r.booking.Seats = r.seats[:0:fewSeats]
+	m.view(&r.booking, m.bookings.get(place), m.now)
+	r.result.Booking = &r.booking
+	return &r.result
+}
+
+// bookingView copies a booking as it is at a time.
 func (m *Machine) bookingView(b *booking, now Time) *Booking {
+	v := &Booking{}
+	m.view(v, b, now)
+	return v
+}
+
+// view fills v, whose seats may have room already. Slices that are replaced and never changed are shared.
+func (m *Machine) view(v *Booking, b *booking, now Time) {
 	s := m.shows.get(b.show)
-	v := &Booking{
+	seats := v.Seats
+	*v = Booking{
 		Ref: b.ref, Show: s.id, User: m.users.get(b.user).id, MovieTitle: s.definition.MovieTitle,
 		TheatreName: s.definition.TheatreName, ScreenName: s.definition.ScreenName, Currency: b.definition.Spec.Currency,
 		Status: b.statusAt(now), TotalAmount: b.total(), CreatedAt: b.createdAt, UpdatedAt: b.updatedAt,
 		ExpiresAt: b.expiresAt(), FirstHeldAt: b.firstHeldAt(), AsOf: now, Sequence: b.sequence, Version: b.version,
 		ShowVersion: b.showVersion,
 	}
-	v.Seats = make([]BookedSeat, len(b.seats))
+	v.Seats = slices.Grow(seats, len(b.seats))[:len(b.seats)]
 	layout, letGo := b.definition.Layout, bookedSeatStatus(v.Status)
 	for i, seat := range b.seats {
 		tier := layout.Tier(seat)
@@ -230,7 +257,6 @@ func (m *Machine) bookingView(b *booking, now Time) *Booking {
 		}
 		v.Payment = summarise(v.Payments, v.ConfirmedBy)
 	}
-	return v
 }
 
 // bookedSeatStatus is what a booking's state means for the seats it has.

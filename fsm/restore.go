@@ -262,8 +262,7 @@ func (l *loader) own(place uint32) error {
 	status := SeatHeld
 	switch b.status {
 	case StatusPending:
-		m.holders[holder{b.show, b.user}]++
-		m.pending++
+		m.countHold(b.show, b.user)
 		m.expiry.push(dueItem{at: b.expiresAt(), place: place, order: uint32(b.sequence)})
 	case StatusConfirmed:
 		status = SeatBooked
@@ -314,10 +313,9 @@ func (l *loader) answer(r *wire.AnswerRecord) error {
 	var id CommandID
 	copy(id[:], r.Id)
 	notAfter := Time(r.NotAfterMs)
-	if _, twice := l.m.answerByID[id]; twice || len(r.Id) != len(id) || notAfter > l.m.now.Add(CommandLifeMax) {
+	if l.m.findAnswer(id) != nil || len(r.Id) != len(id) || notAfter > l.m.now.Add(CommandLifeMax) {
 		return fmt.Errorf("the answer to command %x comes twice, or is kept too long", r.Id)
 	}
-	l.m.answers.push(answer{id: id, notAfter: notAfter, result: result})
-	l.m.answerByID[id] = result
+	l.m.keepAnswer(answer{id: id, notAfter: notAfter, result: result})
 	return nil
 }

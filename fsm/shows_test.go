@@ -62,7 +62,9 @@ func TestSaleStates(t *testing.T) {
 
 // The sale opens and closes to the millisecond.
 func TestSaleTimes(t *testing.T) {
-	r := newShowRig(t, func(d *wire.ShowDefinition) { d.Spec.SalesOpenAtMs, d.Spec.SalesCloseAtMs = int64(start)+1000, int64(start)+2000 })
+	r := newShowRig(t, func(d *wire.ShowDefinition) {
+		d.Spec.SalesOpenAtMs, d.Spec.SalesCloseAtMs = int64(start)+1000, int64(start)+2000
+	})
 	r.now = start + 999
 	if got := r.must(r.hold("u1", "1", "A1"), CodeSaleNotOpen); got.At != start+1000 {
 		t.Errorf("opens at %d", got.At)
@@ -79,7 +81,10 @@ func TestSaleTimes(t *testing.T) {
 
 // What PUT may change while seats are held or booked, and that the same body changes nothing.
 func TestPutShow(t *testing.T) {
-	smaller := func(d *wire.ShowDefinition) { d.Spec.ScreenId, d.Layout = "SCR-2", smallLayout(4); d.TierPrices = []int64{1, 2} }
+	smaller := func(d *wire.ShowDefinition) {
+		d.Spec.ScreenId, d.Layout = "SCR-2", smallLayout(4)
+		d.TierPrices = []int64{1, 2}
+	}
 	currency := func(d *wire.ShowDefinition) { d.Spec.Currency = "USD" }
 	price := func(d *wire.ShowDefinition) {
 		d.Spec.Pricing, d.TierPrices = &wire.Pricing{Strategy: PricingFlat, Amount: 7}, []int64{7, 7, 7}

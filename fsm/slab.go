@@ -117,6 +117,12 @@ func (v view[T]) all() iter.Seq2[uint32, *T] {
 	}
 }
 
+// holds reports whether a place has an item.
+func (v view[T]) holds(place uint32) bool {
+	number := place / pageItems
+	return int(number) < len(v.pages) && v.pages[number].used&(1<<(place%pageItems)) != 0
+}
+
 func (v view[T]) get(place uint32) *T { return &v.pages[place/pageItems].items[place%pageItems] }
 
 // fifo is a queue whose items are never changed once they are in: a view of it costs a copy of its page table.

@@ -152,9 +152,11 @@ func (b *booking) editExtra() *extra {
 
 // user is somebody who has bookings in this shard.
 type user struct {
-	id     UserID
-	newest uint32 // the newest booking, as its place + 1
-	count  uint32
+	id       UserID
+	newest   uint32 // the newest booking, as its place + 1
+	count    uint32
+	heldShow uint32 // place of a show, if held is not 0
+	held     uint32 // pending bookings in heldShow; those in further shows are in Machine.holders
 }
 
 // holder is a user in a show.

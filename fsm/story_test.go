@@ -83,7 +83,9 @@ func (r *rig) storyStaff() {
 	r.must(r.putShow("1", func(d *wire.ShowDefinition) { d.Spec.Currency = "USD" }), CodeShowInUse)
 	r.must(r.putShow("3", func(d *wire.ShowDefinition) { d.Spec.SalesOpenAtMs = int64(start) + 3_600_000 }), CodeOK)
 	r.must(r.hold("u1", "3", "A1"), CodeSaleNotOpen)
-	r.must(r.putShow("3", func(d *wire.ShowDefinition) { d.Spec.ScreenId, d.Layout, d.TierPrices = "SCR-9", smallLayout(4), []int64{5, 6} }), CodeOK)
+	r.must(r.putShow("3", func(d *wire.ShowDefinition) {
+		d.Spec.ScreenId, d.Layout, d.TierPrices = "SCR-9", smallLayout(4), []int64{5, 6}
+	}), CodeOK)
 	r.must(r.do(&wire.Command{Body: &wire.Command_RaiseRules{RaiseRules: &wire.RaiseRules{Version: RulesVersion}}}), CodeOK)
 	r.must(r.putShow("4", func(d *wire.ShowDefinition) { *d = *largeDefinition(4, 100) }), CodeOK)
 	for i := range CancelWorkMax + 40 {

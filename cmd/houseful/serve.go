@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"runtime"
 	"runtime/debug"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -68,9 +69,10 @@ func tuneProcess(settings config.Serve, logger *slog.Logger) {
 	}
 	// The Go runtime raises the soft limit of open files to the hard one by itself. What it cannot raise is worth a
 	// word before connections are refused.
-	if limit, known := openFilesMax(); known && limit < openFilesWanted {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err == nil && limit.Cur < openFilesWanted {
 		logger.Warn("few files may be open at once, so few connections; raise the hard limit (ulimit -Hn)",
-			"limit", limit, "wanted", openFilesWanted)
+			"limit", limit.Cur, "wanted", openFilesWanted)
 	}
 }
 

