@@ -3,6 +3,7 @@ package cluster
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/houseful/houseful/fsm"
@@ -20,8 +21,8 @@ import (
 // When step 1 meets the tentative claim of another booking, nobody knows whether that one's step 2 happened, or still
 // will. So, before anything is taken over:
 //
-//	1a read       own shard        the booking must be there and the caller's, or the answer is that refusal: a
-//	                               stranger must not make the claimant refuse its own reference
+//	1a read       own shard        the booking must be there, the caller's, and not have given the reference up, or the
+//	                               answer is that refusal: nobody else may make the claimant refuse its reference
 //	1b refuse     claimant's shard the claimant's booking refuses the reference from now on, unless it has the money
 //	1c FINALISE   claim shard      for the claimant, when it has the money: the answer is PAYMENT_REF_REUSED
 //	   TAKE_OVER  claim shard      when it refuses
@@ -169,6 +170,9 @@ func (r *confirmation) readOwn() (*fsm.Result, error) {
 		return result, nil
 	case string(result.Booking.User) != r.command.UserId:
 		return &fsm.Result{Code: fsm.CodeNotYourBooking, Now: result.Now}, nil
+	case slices.Contains(result.Booking.Refused, r.command.PaymentRef):
+		// It gave this reference up before. Taking the claim back would only make the claimant give it up as well.
+		return &fsm.Result{Code: fsm.CodePaymentRefReused, Now: result.Now}, nil
 	}
 	return nil, nil
 }

@@ -45,14 +45,14 @@ func (n *Node) PutShow(id fsm.ShowID, request ShowRequest) (*fsm.Result, error) 
 	if !meta.ValidID(string(id)) {
 		return n.invalidShow("showId: is 1 to 64 characters of A-Z a-z 0-9 . _ ~ -"), nil
 	}
-	definition, err := n.resolveShow(&request)
+	s := shardOfShow(shards, string(id))
+	definition, err := n.resolveShow(&request, s.definition(id))
 	if err != nil {
 		if isReference(err) {
 			return nil, err
 		}
 		return n.invalidShow(err.Error()), nil
 	}
-	s := shardOfShow(shards, string(id))
 	put := &wire.PutShow{ShowId: string(id), Definition: definition}
 	result, err := n.decide(s, drawCommandID(), fieldPutShow, put, deadline)
 	if err != nil || result.Code != fsm.CodeOK {
@@ -76,8 +76,21 @@ func (n *Node) invalidShow(text string) *fsm.Result {
 	return &fsm.Result{Code: fsm.CodeInvalid, Field: field, Reason: reason, Now: n.clock.Now()}
 }
 
-// resolveShow makes a definition out of a request and the catalogue here: defaults, layout, prices, names.
-func (n *Node) resolveShow(request *ShowRequest) (*wire.ShowDefinition, error) {
+// definition gives a show's definition as this replica has it; nil for a show that is not there.
+func (s *dataShard) definition(id fsm.ShowID) *fsm.Definition {
+	var definition *fsm.Definition
+	s.group.Read(func() {
+		if show, ok := s.machine.Show(id, 0); ok {
+			definition = show.Definition
+		}
+	})
+	return definition
+}
+
+// resolveShow makes a definition out of a request and the catalogue here: defaults, layout, prices, names. A show that
+// exists keeps its layout unless the request names another screen, and its prices unless screen, currency or pricing
+// change: what has happened to the screen since does not matter to it.
+func (n *Node) resolveShow(request *ShowRequest, existing *fsm.Definition) (*wire.ShowDefinition, error) {
 	var movie *wire.Movie
 	var screen *wire.Screen
 	var theatre *wire.Theatre
@@ -103,23 +116,36 @@ func (n *Node) resolveShow(request *ShowRequest) (*wire.ShowDefinition, error) {
 	if err := fsm.CheckSpec(spec); err != nil {
 		return nil, err
 	}
-	zone, err := time.LoadLocation(city.TimeZone)
-	if err != nil {
-		return nil, fmt.Errorf("screenId: the time zone of city %s: %w", city.Id, err)
-	}
-	layout := layoutOfShow(screen.Layout)
-	prices, err := fsm.ResolvePrices(spec.Pricing, layout.Tiers, fsm.Time(spec.StartsAtMs).Std().In(zone).Hour())
-	if err != nil {
-		return nil, err
-	}
 	definition := &wire.ShowDefinition{
-		Spec: spec, Layout: layout, TierPrices: prices, MovieTitle: movie.Title, TheatreId: theatre.Id,
-		TheatreName: theatre.Name, ScreenName: screen.Name, CityId: city.Id, TimeZone: city.TimeZone,
+		Spec: spec, MovieTitle: movie.Title, TheatreId: theatre.Id, TheatreName: theatre.Name, ScreenName: screen.Name,
+		CityId: city.Id, TimeZone: city.TimeZone,
+	}
+	if existing != nil && fsm.SameSale(existing.Spec, spec) {
+		definition.Layout, definition.TierPrices = existing.Layout.Wire(), existing.TierPrices
+	} else {
+		definition.Layout = layoutOfShow(screen.Layout)
+		if existing != nil && existing.Spec.ScreenId == spec.ScreenId {
+			definition.Layout = existing.Layout.Wire()
+		}
+		if err := priceShow(definition); err != nil {
+			return nil, err
+		}
 	}
 	if _, err := fsm.NewDefinition(definition); err != nil {
 		return nil, err
 	}
 	return definition, nil
+}
+
+// priceShow gives a definition the prices of its tiers.
+func priceShow(definition *wire.ShowDefinition) error {
+	zone, err := time.LoadLocation(definition.TimeZone)
+	if err != nil {
+		return fmt.Errorf("screenId: the time zone of city %s: %w", definition.CityId, err)
+	}
+	localHour := fsm.Time(definition.Spec.StartsAtMs).Std().In(zone).Hour()
+	definition.TierPrices, err = fsm.ResolvePrices(definition.Spec.Pricing, definition.Layout.Tiers, localHour)
+	return err
 }
 
 // spec fills in the defaults and puts lists into their order.

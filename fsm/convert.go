@@ -91,7 +91,7 @@ func (b *Booking) wire() *wire.BookingView {
 		Currency: b.Currency, Status: uint32(b.Status), TotalAmount: b.TotalAmount, ConfirmedBy: b.ConfirmedBy,
 		CreatedAtMs: int64(b.CreatedAt), UpdatedAtMs: int64(b.UpdatedAt), ExpiresAtMs: int64(b.ExpiresAt),
 		FirstHeldAtMs: int64(b.FirstHeldAt), AsOfMs: int64(b.AsOf), Sequence: b.Sequence, Version: b.Version,
-		ShowVersion: b.ShowVersion,
+		ShowVersion: b.ShowVersion, Refused: b.Refused,
 	}
 	for i := range b.Seats {
 		seat := &b.Seats[i]
@@ -116,7 +116,7 @@ func bookingFromWire(w *wire.BookingView) (*Booking, error) {
 		ScreenName: w.ScreenName, Currency: w.Currency, Status: BookingStatus(w.Status), TotalAmount: w.TotalAmount,
 		ConfirmedBy: w.ConfirmedBy, CreatedAt: Time(w.CreatedAtMs), UpdatedAt: Time(w.UpdatedAtMs),
 		ExpiresAt: Time(w.ExpiresAtMs), FirstHeldAt: Time(w.FirstHeldAtMs), AsOf: Time(w.AsOfMs), Sequence: w.Sequence,
-		Version: w.Version, ShowVersion: w.ShowVersion,
+		Version: w.Version, ShowVersion: w.ShowVersion, Refused: w.Refused,
 	}
 	for _, seat := range w.Seats {
 		if seat.Status > uint32(BookedSeatCancelled) {

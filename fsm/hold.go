@@ -132,7 +132,7 @@ func (m *Machine) replaced(show uint32, c *wire.Hold) (uint32, *Result) {
 	b := m.bookings.get(place)
 	switch {
 	case m.users.get(b.user).id != UserID(c.UserId):
-		return 0, m.refuse(CodeNotYourBooking)
+		return 0, m.refuse(CodeBookingState) // without the booking: it is none of the caller's business
 	case b.show != show || !b.live(m.now):
 		m.expireIfDue(place)
 		return 0, &Result{Code: CodeBookingState, Booking: m.bookingView(m.bookings.get(place), m.now)}

@@ -92,7 +92,7 @@ func (m *model) hold(id [16]byte, c *wire.Hold) *Result {
 		case old == nil:
 			return &Result{Code: CodeBookingNotFound}
 		case old.user != UserID(c.UserId):
-			return &Result{Code: CodeNotYourBooking}
+			return &Result{Code: CodeBookingState}
 		case old.show != s.id || old.status != StatusPending:
 			return &Result{Code: CodeBookingState, Booking: old.view(m.now)}
 		}
@@ -121,7 +121,7 @@ func (m *model) grant(id [16]byte, s *modelShow, seats []SeatIndex, old *modelBo
 	b := &modelBooking{
 		ref: id, show: s.id, user: UserID(c.UserId), name: c.UserName, contact: contactFromWire(c.Contact), status: StatusPending,
 		holdMs: Time(s.spec.HoldSeconds * 1000), policy: s.spec.RefundPolicy, currency: s.spec.Currency, created: m.now,
-		firstHeld: m.now, refused: map[string]bool{},
+		firstHeld: m.now,
 	}
 	b.expires = m.now + b.holdMs
 	if old != nil {

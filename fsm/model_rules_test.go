@@ -23,7 +23,7 @@ func (m *model) confirm(c *wire.Confirm) *Result {
 	switch {
 	case refusal != nil:
 		return refusal
-	case b.refused[c.PaymentRef]:
+	case slices.Contains(b.refused, c.PaymentRef):
 		return &Result{Code: CodePaymentRefReused}
 	}
 	for _, p := range b.payments {
@@ -192,7 +192,9 @@ func (m *model) refuseReference(c *wire.RefuseReference) *Result {
 			return &Result{Code: CodePaymentRefReused}
 		}
 	}
-	b.refused[c.PaymentRef] = true
+	if !slices.Contains(b.refused, c.PaymentRef) {
+		b.refused = append(b.refused, c.PaymentRef)
+	}
 	return &Result{}
 }
 

@@ -47,7 +47,7 @@ type modelBooking struct {
 	firstHeld   Time
 	payments    []payment
 	confirmedBy string
-	refused     map[string]bool
+	refused     []string
 	endedFrom   Time // the earliest and the latest moment at which the log may have ended it
 	endedUpTo   Time // 0: the log may not have noticed the deadline yet
 }
@@ -166,7 +166,7 @@ func (b *modelBooking) total() (total int64) {
 func (b *modelBooking) view(now Time) *Booking {
 	v := &Booking{
 		Ref: b.ref, Show: b.show, User: b.user, UserName: b.name, Contact: b.contact, Currency: b.currency,
-		Status: b.status, TotalAmount: b.total(), ConfirmedBy: b.confirmedBy, CreatedAt: b.created, ExpiresAt: b.expires,
+		Status: b.status, TotalAmount: b.total(), ConfirmedBy: b.confirmedBy, Refused: slices.Clone(b.refused), CreatedAt: b.created, ExpiresAt: b.expires,
 		FirstHeldAt: b.firstHeld, AsOf: now,
 	}
 	letGo := map[BookingStatus]BookedSeatStatus{

@@ -251,6 +251,7 @@ func (m *Machine) view(v *Booking, b *booking, now Time) {
 	}
 	if b.extra != nil {
 		v.UserName, v.Contact, v.ConfirmedBy = b.extra.userName, b.extra.contact, b.extra.confirmedBy
+		v.Refused = b.extra.refused
 		v.Payments = slices.Grow(v.Payments, len(b.extra.payments))
 		for i := range b.extra.payments {
 			v.Payments = append(v.Payments, b.extra.payments[i].Payment)

@@ -154,6 +154,7 @@ type Booking struct {
 	Payment     PaymentSummary
 	Payments    []Payment // in order of arrival
 	ConfirmedBy string    // the payment reference that confirmed it, or ""
+	Refused     []string  // payment references that it gave up to other bookings
 
 	CreatedAt   Time
 	UpdatedAt   Time

@@ -44,7 +44,7 @@ func (m *Machine) putShow(c *wire.PutShow) *Result {
 		return &Result{Show: m.showView(s, m.now)}
 	case s.control == controlCancelled:
 		return m.refuse(CodeSaleClosed)
-	case sameSale(old.Spec, definition.Spec):
+	case SameSale(old.Spec, definition.Spec):
 		// Prices were computed when they were last named (M-7), and a changed screen never alters a show.
 		definition.Layout, definition.TierPrices = old.Layout, old.TierPrices
 		m.redefine(place, definition)
@@ -71,8 +71,8 @@ func copyDefinition(definition *wire.ShowDefinition) (*Definition, error) {
 	return NewDefinition(&copied)
 }
 
-// sameSale reports whether two specifications agree in what decides seats and prices.
-func sameSale(a, b *wire.ShowSpec) bool {
+// SameSale reports whether two specifications agree in what decides seats and prices.
+func SameSale(a, b *wire.ShowSpec) bool {
 	return a.ScreenId == b.ScreenId && a.Currency == b.Currency &&
 		bytes.Equal(appendPricing(nil, a.Pricing), appendPricing(nil, b.Pricing))
 }

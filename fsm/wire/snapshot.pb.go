@@ -1264,6 +1264,7 @@ type BookingView struct {
 	Sequence      uint64                 `protobuf:"varint,20,opt,name=sequence,proto3" json:"sequence,omitempty"`
 	Version       uint32                 `protobuf:"varint,21,opt,name=version,proto3" json:"version,omitempty"`
 	ShowVersion   uint64                 `protobuf:"varint,22,opt,name=show_version,json=showVersion,proto3" json:"show_version,omitempty"`
+	Refused       []string               `protobuf:"bytes,23,rep,name=refused,proto3" json:"refused,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1450,6 +1451,13 @@ func (x *BookingView) GetShowVersion() uint64 {
 		return x.ShowVersion
 	}
 	return 0
+}
+
+func (x *BookingView) GetRefused() []string {
+	if x != nil {
+		return x.Refused
+	}
+	return nil
 }
 
 type BookedSeatView struct {
@@ -1836,7 +1844,7 @@ const file_fsm_wire_snapshot_proto_rawDesc = "" +
 	"\x06reason\x18\v \x01(\tR\x06reason\x12\x1a\n" +
 	"\bclaimant\x18\f \x01(\fR\bclaimant\x12\x1f\n" +
 	"\vclaim_final\x18\r \x01(\bR\n" +
-	"claimFinal\"\xfc\x05\n" +
+	"claimFinal\"\x96\x06\n" +
 	"\vBookingView\x12\x10\n" +
 	"\x03ref\x18\x01 \x01(\fR\x03ref\x12\x17\n" +
 	"\ashow_id\x18\x02 \x01(\tR\x06showId\x12\x17\n" +
@@ -1862,7 +1870,8 @@ const file_fsm_wire_snapshot_proto_rawDesc = "" +
 	"\bas_of_ms\x18\x13 \x01(\x03R\x06asOfMs\x12\x1a\n" +
 	"\bsequence\x18\x14 \x01(\x04R\bsequence\x12\x18\n" +
 	"\aversion\x18\x15 \x01(\rR\aversion\x12!\n" +
-	"\fshow_version\x18\x16 \x01(\x04R\vshowVersion\"\x96\x01\n" +
+	"\fshow_version\x18\x16 \x01(\x04R\vshowVersion\x12\x18\n" +
+	"\arefused\x18\x17 \x03(\tR\arefused\"\x96\x01\n" +
 	"\x0eBookedSeatView\x12\x12\n" +
 	"\x04seat\x18\x01 \x01(\rR\x04seat\x12\x14\n" +
 	"\x05label\x18\x02 \x01(\tR\x05label\x12\x12\n" +

@@ -179,6 +179,9 @@ func get[T any](c *Call, read func(string) (T, bool), missing func() *apiError, 
 	}
 	value, ok := read(id)
 	if !ok {
+		if err := c.server.node.Ready(); err != nil { // before that the catalogue may not know yet what it has
+			return err
+		}
 		return missing()
 	}
 	return c.answer(fasthttp.StatusOK, encode(c.buffer(), value))
