@@ -111,12 +111,14 @@ func bookingFromWire(w *wire.BookingView) (*Booking, error) {
 		return nil, fmt.Errorf("a booking with the unknown status %d", w.Status)
 	}
 	b := &Booking{
-		Ref: refFromBytes(w.Ref), Show: ShowID(w.ShowId), User: UserID(w.UserId), UserName: w.UserName,
-		Contact: contactFromWire(w.Contact), MovieTitle: w.MovieTitle, TheatreName: w.TheatreName,
-		ScreenName: w.ScreenName, Currency: w.Currency, Status: BookingStatus(w.Status), TotalAmount: w.TotalAmount,
-		ConfirmedBy: w.ConfirmedBy, CreatedAt: Time(w.CreatedAtMs), UpdatedAt: Time(w.UpdatedAtMs),
-		ExpiresAt: Time(w.ExpiresAtMs), FirstHeldAt: Time(w.FirstHeldAtMs), AsOf: Time(w.AsOfMs), Sequence: w.Sequence,
-		Version: w.Version, ShowVersion: w.ShowVersion, Refused: w.Refused,
+		ShowNames: &ShowNames{MovieTitle: w.MovieTitle, TheatreName: w.TheatreName, ScreenName: w.ScreenName},
+		Details: &Details{
+			UserName: w.UserName, Contact: contactFromWire(w.Contact), ConfirmedBy: w.ConfirmedBy, Refused: w.Refused,
+		},
+		Ref: refFromBytes(w.Ref), Show: ShowID(w.ShowId), User: UserID(w.UserId), Currency: w.Currency,
+		Status: BookingStatus(w.Status), TotalAmount: w.TotalAmount, CreatedAt: Time(w.CreatedAtMs),
+		UpdatedAt: Time(w.UpdatedAtMs), ExpiresAt: Time(w.ExpiresAtMs), FirstHeldAt: Time(w.FirstHeldAtMs),
+		AsOf: Time(w.AsOfMs), Sequence: w.Sequence, Version: w.Version, ShowVersion: w.ShowVersion,
 	}
 	for _, seat := range w.Seats {
 		if seat.Status > uint32(BookedSeatCancelled) {

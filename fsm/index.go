@@ -32,6 +32,15 @@ func (x *index) hashText(key string) uint32 { return uint32(maphash.String(x.see
 // home is the slot that a hash would like to have.
 func (p *indexPart) home(hash uint32) int { return int(hash>>8) & (len(p.slots) - 1) }
 
+// touch loads the slot that a hash would like to have, and gives it so that the load is not left out.
+func (x *index) touch(hash uint32) uint64 {
+	p := &x.parts[hash%indexParts]
+	if p.count == 0 {
+		return 0
+	}
+	return p.slots[p.home(hash)]
+}
+
 // find gives the place of the item with a hash for which same says that it has the key.
 func (x *index) find(hash uint32, same func(place uint32) bool) (uint32, bool) {
 	p := &x.parts[hash%indexParts]

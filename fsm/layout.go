@@ -209,16 +209,14 @@ func (l *Layout) Wire() *wire.Layout { return l.wire }
 // Definition is a show as it was resolved against the catalogue: immutable. A booking keeps the one it was made
 // under, so its prices and refund policy never change (M-7).
 type Definition struct {
-	Spec        *wire.ShowSpec
-	Layout      *Layout
-	TierPrices  []int64 // by tier of the layout, minor units
-	MovieTitle  string
-	TheatreID   string
-	TheatreName string
-	ScreenName  string
-	CityID      string
-	TimeZone    string
-	refs        int // shows and bookings that use it; the machine's
+	Spec       *wire.ShowSpec
+	Layout     *Layout
+	TierPrices []int64 // by tier of the layout, minor units
+	ShowNames
+	TheatreID string
+	CityID    string
+	TimeZone  string
+	refs      int // shows and bookings that use it; the machine's
 }
 
 // NewDefinition checks a definition and indexes its layout.
@@ -242,8 +240,8 @@ func NewDefinition(d *wire.ShowDefinition) (*Definition, error) {
 		}
 	}
 	return &Definition{
-		Spec: d.Spec, Layout: layout, TierPrices: d.TierPrices, MovieTitle: d.MovieTitle, TheatreID: d.TheatreId,
-		TheatreName: d.TheatreName, ScreenName: d.ScreenName, CityID: d.CityId, TimeZone: d.TimeZone,
+		Spec: d.Spec, Layout: layout, TierPrices: d.TierPrices, TheatreID: d.TheatreId, CityID: d.CityId, TimeZone: d.TimeZone,
+		ShowNames: ShowNames{MovieTitle: d.MovieTitle, TheatreName: d.TheatreName, ScreenName: d.ScreenName},
 	}, nil
 }
 

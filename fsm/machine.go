@@ -27,12 +27,15 @@ var (
 // Machine is the state of one shard. One goroutine writes it through ApplyEntry or Apply; reads must not run beside
 // a write, but those of a [Capture] may.
 type Machine struct {
-	shard    uint16
-	rules    uint32
-	now      Time
-	sequence uint64 // of the newest show, booking or claim
-	captures *captures
-	decoder  *decoder
+	shard     uint16
+	rules     uint32
+	now       Time
+	sequence  uint64 // of the newest show, booking or claim
+	captures  *captures
+	decoder   *decoder
+	warmed    uint64          // no meaning: keeps the loads of warm
+	noDetails *Details        // shared by all bookings without
+	results   []bookingResult // room for the next ones
 
 	shows      slab[show]
 	showByID   map[ShowID]uint32
@@ -72,7 +75,7 @@ func New(shard uint16) *Machine {
 		shows: newSlab[show](c), bookings: newSlab[booking](c), users: newSlab[user](c), claims: newSlab[claim](c),
 		showByID: map[ShowID]uint32{}, layouts: map[string]*Layout{}, browse: map[uint32]struct{}{},
 		departed: map[ShowID]uint64{}, byRef: newIndex(), userByID: newIndex(),
-		holders: map[holder]uint32{}, claimByRef: map[string]uint32{}, answerByID: newIndex(), decoder: &decoder{},
+		holders: map[holder]uint32{}, claimByRef: map[string]uint32{}, answerByID: newIndex(), decoder: &decoder{}, noDetails: &Details{},
 		idempotentBy: map[[16]byte]uint64{},
 	}
 	return m
@@ -92,12 +95,24 @@ func (m *Machine) ApplyEntry(data []byte) ([]*Result, error) {
 func (m *Machine) Apply(now Time, batch []*wire.Command) []*Result {
 	m.now = max(m.now, now)
 	m.forget(2*len(batch) + forgetSlack)
+	m.warm(batch)
 	results := make([]*Result, len(batch))
 	for i, command := range batch {
 		results[i] = m.apply(command)
 	}
 	m.dropStale()
 	return results
+}
+
+// warm loads what the indexes have about the commands of a batch. These loads do not wait for each other, as they
+// would when command after command comes to them: that is most of what a hold costs once the indexes are large.
+func (m *Machine) warm(batch []*wire.Command) {
+	for _, command := range batch {
+		m.warmed ^= m.answerByID.touch(m.answerByID.hashBytes(command.Id))
+		if hold := command.GetHold(); hold != nil {
+			m.warmed ^= m.byRef.touch(m.byRef.hashBytes(command.Id)) ^ m.userByID.touch(m.userByID.hashText(hold.UserId))
+		}
+	}
 }
 
 // apply gives a command its one effect: the first time it comes, and in time. Later it only repeats the answer.

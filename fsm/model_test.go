@@ -165,9 +165,10 @@ func (b *modelBooking) total() (total int64) {
 // view gives the booking as the API shows it, without what the model does not follow: versions and sequence.
 func (b *modelBooking) view(now Time) *Booking {
 	v := &Booking{
-		Ref: b.ref, Show: b.show, User: b.user, UserName: b.name, Contact: b.contact, Currency: b.currency,
-		Status: b.status, TotalAmount: b.total(), ConfirmedBy: b.confirmedBy, Refused: slices.Clone(b.refused), CreatedAt: b.created, ExpiresAt: b.expires,
-		FirstHeldAt: b.firstHeld, AsOf: now,
+		ShowNames: &ShowNames{},
+		Details:   &Details{UserName: b.name, Contact: b.contact, ConfirmedBy: b.confirmedBy, Refused: slices.Clone(b.refused)},
+		Ref:       b.ref, Show: b.show, User: b.user, Currency: b.currency, Status: b.status, TotalAmount: b.total(),
+		CreatedAt: b.created, ExpiresAt: b.expires, FirstHeldAt: b.firstHeld, AsOf: now,
 	}
 	letGo := map[BookingStatus]BookedSeatStatus{
 		StatusPending: BookedSeatHeld, StatusConfirmed: BookedSeatBooked, StatusReleased: BookedSeatReleased,

@@ -203,16 +203,29 @@ func (b *booking) statusAt(now Time) BookingStatus {
 // fewSeats is how many seats most bookings have.
 const fewSeats = 2
 
-// bookingResult is a result with its booking and few seats: one allocation for what is needed together.
+// bookingResult is a result with its booking and few seats, which are needed together.
 type bookingResult struct {
 	result  Result
 	booking Booking
 	seats   [fewSeats]BookedSeat
 }
 
+// resultsAtOnce is how many results are allocated together. They are let go of together too: answers live for seconds,
+// in order, so neighbours die at about the same time.
+const resultsAtOnce = 32
+
+func (m *Machine) newResult() *bookingResult {
+	if len(m.results) == 0 {
+		m.results = make([]bookingResult, resultsAtOnce)
+	}
+	r := &m.results[0]
+	m.results = m.results[1:]
+	return r
+}
+
 // done is success with a booking as it is now.
 func (m *Machine) done(place uint32) *Result {
-	r := &bookingResult{}
+	r := m.newResult()
 	r.booking.Seats = r.seats[:0:fewSeats]
 	m.view(&r.booking, m.bookings.get(place), m.now)
 	r.result.Booking = &r.booking
@@ -231,11 +244,13 @@ func (m *Machine) view(v *Booking, b *booking, now Time) {
 	s := m.shows.get(b.show)
 	seats := v.Seats
 	*v = Booking{
-		Ref: b.ref, Show: s.id, User: m.users.get(b.user).id, MovieTitle: s.definition.MovieTitle,
-		TheatreName: s.definition.TheatreName, ScreenName: s.definition.ScreenName, Currency: b.definition.Spec.Currency,
-		Status: b.statusAt(now), TotalAmount: b.total(), CreatedAt: b.createdAt, UpdatedAt: b.updatedAt,
-		ExpiresAt: b.expiresAt(), FirstHeldAt: b.firstHeldAt(), AsOf: now, Sequence: b.sequence, Version: b.version,
-		ShowVersion: b.showVersion,
+		ShowNames: &s.definition.ShowNames, Details: m.noDetails, Ref: b.ref, Show: s.id, User: m.users.get(b.user).id,
+		Currency: b.definition.Spec.Currency, Status: b.statusAt(now), TotalAmount: b.total(), CreatedAt: b.createdAt,
+		UpdatedAt: b.updatedAt, ExpiresAt: b.expiresAt(), FirstHeldAt: b.firstHeldAt(), AsOf: now, Sequence: b.sequence,
+		Version: b.version, ShowVersion: b.showVersion,
+	}
+	if b.extra != nil {
+		v.Details = b.extra.details()
 	}
 	v.Seats = slices.Grow(seats, len(b.seats))[:len(b.seats)]
 	layout, letGo := b.definition.Layout, bookedSeatStatus(v.Status)
@@ -248,15 +263,6 @@ func (m *Machine) view(v *Booking, b *booking, now Time) {
 		if !v.Seats[i].Remains {
 			v.Seats[i].Status = BookedSeatCancelled
 		}
-	}
-	if b.extra != nil {
-		v.UserName, v.Contact, v.ConfirmedBy = b.extra.userName, b.extra.contact, b.extra.confirmedBy
-		v.Refused = b.extra.refused
-		v.Payments = slices.Grow(v.Payments, len(b.extra.payments))
-		for i := range b.extra.payments {
-			v.Payments = append(v.Payments, b.extra.payments[i].Payment)
-		}
-		v.Payment = summarise(v.Payments, v.ConfirmedBy)
 	}
 }
 
@@ -275,6 +281,19 @@ func bookedSeatStatus(status BookingStatus) BookedSeatStatus {
 		return BookedSeatCancelled
 	}
 	return BookedSeatHeld
+}
+
+// details copies what few bookings have.
+func (e *extra) details() *Details {
+	d := &Details{UserName: e.userName, Contact: e.contact, ConfirmedBy: e.confirmedBy, Refused: e.refused}
+	if len(e.payments) > 0 {
+		d.Payments = make([]Payment, len(e.payments))
+	}
+	for i := range e.payments {
+		d.Payments[i] = e.payments[i].Payment
+	}
+	d.Payment = summarise(d.Payments, d.ConfirmedBy)
+	return d
 }
 
 // summarise tells of the confirming payment, with every refund that is due; without one, of the latest.

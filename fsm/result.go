@@ -137,24 +137,18 @@ type RefusedSeat struct {
 	Mine   BookingRef // the user's own live hold, when that is what is in the way
 }
 
-// Booking is a copy of a booking's state.
+// Booking is a copy of a booking's state. It is small enough, and has few enough parts, to be made for every hold:
+// what most bookings have not, and what all of a show share, stands apart. Both are immutable, and never nil.
 type Booking struct {
+	*ShowNames
+	*Details
 	Ref         BookingRef
 	Show        ShowID
 	User        UserID
-	UserName    string
-	Contact     Contact
-	MovieTitle  string
-	TheatreName string
-	ScreenName  string
 	Currency    string
 	Status      BookingStatus
 	Seats       []BookedSeat // every seat it ever had, in seat order
 	TotalAmount int64        // of the seats that remain; of an ended booking, of its last ones
-	Payment     PaymentSummary
-	Payments    []Payment // in order of arrival
-	ConfirmedBy string    // the payment reference that confirmed it, or ""
-	Refused     []string  // payment references that it gave up to other bookings
 
 	CreatedAt   Time
 	UpdatedAt   Time
@@ -164,6 +158,19 @@ type Booking struct {
 	Sequence    uint64 // order of creation in the shard
 	Version     uint32 // the booking's changes, from 1
 	ShowVersion uint64 // the show's version that contains its latest change
+}
+
+// ShowNames is what a show is called.
+type ShowNames struct{ MovieTitle, TheatreName, ScreenName string }
+
+// Details is what few pending bookings have.
+type Details struct {
+	UserName    string
+	Contact     Contact
+	Payment     PaymentSummary
+	Payments    []Payment // in order of arrival
+	ConfirmedBy string    // the payment reference that confirmed it, or ""
+	Refused     []string  // payment references that it gave up to other bookings
 }
 
 // Contact is how to reach a buyer.

@@ -9,7 +9,6 @@ import (
 	protohelpers "github.com/planetscale/vtprotobuf/protohelpers"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	io "io"
-	sync "sync"
 	unsafe "unsafe"
 )
 
@@ -2049,36 +2048,6 @@ func (m *RaiseRules) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
-var vtprotoPool_Hold = sync.Pool{
-	New: func() interface{} {
-		return &Hold{}
-	},
-}
-
-func (m *Hold) ResetVT() {
-	if m != nil {
-		f0 := m.Labels[:0]
-		f1 := m.SeatIds[:0]
-		f2 := m.Replace[:0]
-		f3 := m.IdempotencyKey[:0]
-		f4 := m.Fingerprint[:0]
-		m.Reset()
-		m.Labels = f0
-		m.SeatIds = f1
-		m.Replace = f2
-		m.IdempotencyKey = f3
-		m.Fingerprint = f4
-	}
-}
-func (m *Hold) ReturnToVTPool() {
-	if m != nil {
-		m.ResetVT()
-		vtprotoPool_Hold.Put(m)
-	}
-}
-func HoldFromVTPool() *Hold {
-	return vtprotoPool_Hold.Get().(*Hold)
-}
 func (m *Entry) SizeVT() (n int) {
 	if m == nil {
 		return 0
@@ -6148,7 +6117,7 @@ func (m *Hold) UnmarshalVT(dAtA []byte) error {
 					}
 				}
 				elementCount = count
-				if elementCount != 0 && len(m.SeatIds) == 0 && cap(m.SeatIds) < elementCount {
+				if elementCount != 0 && len(m.SeatIds) == 0 {
 					m.SeatIds = make([]uint32, 0, elementCount)
 				}
 				for iNdEx < postIndex {
@@ -11339,7 +11308,7 @@ func (m *Hold) UnmarshalVTUnsafe(dAtA []byte) error {
 					}
 				}
 				elementCount = count
-				if elementCount != 0 && len(m.SeatIds) == 0 && cap(m.SeatIds) < elementCount {
+				if elementCount != 0 && len(m.SeatIds) == 0 {
 					m.SeatIds = make([]uint32, 0, elementCount)
 				}
 				for iNdEx < postIndex {

@@ -9,8 +9,8 @@ import (
 // sampleBooking is a booking of some seats, as the machine gives it.
 func sampleBooking(seats int) *fsm.Booking {
 	b := &fsm.Booking{
-		Ref: fsm.NewBookingRef(1, [14]byte{1, 2, 3}), Show: "show-1", User: "user-1", MovieTitle: "Interstellar", TheatreName: "PVR Forum",
-		ScreenName: "Audi 1", Currency: "INR", Status: fsm.StatusPending, TotalAmount: 80_000, CreatedAt: 1_792_159_201_120,
+		ShowNames: &fsm.ShowNames{MovieTitle: "Interstellar", TheatreName: "PVR Forum", ScreenName: "Audi 1"}, Details: &fsm.Details{},
+		Ref: fsm.NewBookingRef(1, [14]byte{1, 2, 3}), Show: "show-1", User: "user-1", Currency: "INR", Status: fsm.StatusPending, TotalAmount: 80_000, CreatedAt: 1_792_159_201_120,
 		UpdatedAt: 1_792_159_201_120, ExpiresAt: 1_792_159_621_120, AsOf: 1_792_159_201_120, Version: 1, ShowVersion: 118,
 	}
 	for i := range seats {

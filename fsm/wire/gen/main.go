@@ -21,7 +21,7 @@ const modulePath = "github.com/houseful/houseful"
 // plugins are the generators, each a tool of go.mod, with the parameter it takes.
 var plugins = []struct{ tool, parameter string }{
 	{"protoc-gen-go", "module=" + modulePath},
-	{"protoc-gen-go-vtproto", "module=" + modulePath + ",features=marshal+unmarshal+unmarshal_unsafe+size+pool,pool=" + modulePath + "/fsm/wire.Hold"},
+	{"protoc-gen-go-vtproto", "module=" + modulePath + ",features=marshal+unmarshal+unmarshal_unsafe+size"},
 }
 
 func main() {

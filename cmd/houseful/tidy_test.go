@@ -1,6 +1,4 @@
-// Package houseful_test holds the habits of the whole tree: which way imports run, how long files and functions may
-// be, what every package says about itself. It reads source text only and starts nothing.
-package houseful_test
+package main
 
 import (
 	"go/ast"
@@ -17,8 +15,13 @@ import (
 	"testing"
 )
 
+// The tests of this file hold the habits of the whole tree: which way imports run, how long files and functions may be,
+// what every package and page says. They read text only and start nothing.
+
 const (
 	module = "github.com/houseful/houseful"
+	// treeRoot is the root of the tree from here, where tests run.
+	treeRoot = "../.."
 	// fileLinesMax and functionLinesMax are the hard limits; most files have 100 to 400 lines.
 	fileLinesMax     = 600
 	functionLinesMax = 80
@@ -42,8 +45,12 @@ var outsiders = []struct {
 	{"github.com/spf13/cobra", []string{"cmd"}},
 }
 
-// topLevel is every folder that the root may have.
-var topLevel = []string{".ci", ".git", "cluster", "cmd", "docs", "fsm", "shard", "transport"}
+// The root has these folders and files, and what .gitignore names.
+var (
+	topFolders = []string{".ci", ".git", "cluster", "cmd", "docs", "fsm", "shard", "transport"}
+	topFiles   = []string{".git", ".gitignore", "CHANGELOG.md", "LICENSE", "Makefile", "README.md", "go.mod", "go.sum"}
+	topIgnored = []string{"bin", "houseful-data", "coverage.out", "*.test", "*.prof"}
+)
 
 // sourceFile is a Go file of the tree.
 type sourceFile struct {
@@ -58,20 +65,21 @@ type sourceFile struct {
 func sources(t *testing.T) []sourceFile {
 	t.Helper()
 	var files []sourceFile
-	err := filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
+	tree := os.DirFS(treeRoot)
+	err := fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && name != "." && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "testdata" || !known(name)):
-			return filepath.SkipDir
-		case entry.IsDir() || filepath.Ext(name) != ".go":
+		case entry.IsDir() && name != "." && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "testdata" || !inTree(name)):
+			return fs.SkipDir
+		case entry.IsDir() || path.Ext(name) != ".go":
 			return nil
 		}
-		text, err := os.ReadFile(name)
+		text, err := fs.ReadFile(tree, name)
 		if err != nil {
 			return err
 		}
-		file := sourceFile{path: filepath.ToSlash(name), text: string(text), positions: token.NewFileSet()}
+		file := sourceFile{path: name, text: string(text), positions: token.NewFileSet()}
 		file.syntax, err = parser.ParseFile(file.positions, name, text, parser.ParseComments)
 		if err != nil {
 			return err
@@ -84,14 +92,15 @@ func sources(t *testing.T) []sourceFile {
 		t.Fatal(err)
 	}
 	if len(files) < 10 {
-		t.Fatalf("only %d files: this test must run in the root of the tree", len(files))
+		t.Fatalf("only %d files under %s", len(files), treeRoot)
 	}
 	return files
 }
 
-// known reports whether a folder belongs to the tree; a build's or a server's leftovers in the root do not.
-func known(name string) bool {
-	return slices.Contains(topLevel, strings.Split(filepath.ToSlash(name), "/")[0])
+// inTree reports whether a slash path is in a folder of the tree; a build's or a server's leftovers in the root are not.
+func inTree(name string) bool {
+	top, _, _ := strings.Cut(name, "/")
+	return slices.Contains(topFolders, top)
 }
 
 // within reports whether a slash path is a folder or below it.
@@ -231,10 +240,7 @@ func TestOnlyCommandsExit(t *testing.T) {
 
 // A dependency needs a reason, in docs/DEPENDENCIES.md.
 func TestDependenciesHaveReasons(t *testing.T) {
-	page, err := os.ReadFile("docs/DEPENDENCIES.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := pages(t)["docs/DEPENDENCIES.md"]
 	for _, file := range sources(t) {
 		for _, spec := range file.syntax.Imports {
 			imported, _ := strconv.Unquote(spec.Path.Value)
@@ -249,42 +255,85 @@ func TestDependenciesHaveReasons(t *testing.T) {
 			if segments[0] == "golang.org" {
 				count = 3
 			}
-			if name := strings.Join(segments[:min(count, len(segments))], "/"); !strings.Contains(string(page), name) {
+			if name := strings.Join(segments[:min(count, len(segments))], "/"); !strings.Contains(page, name) {
 				t.Errorf("%s imports %s, and docs/DEPENDENCIES.md does not say why", file.path, name)
 			}
 		}
 	}
 }
 
-// Pages link only to what is there.
-func TestLinksLeadSomewhere(t *testing.T) {
-	pages, err := filepath.Glob("docs/*.md")
+// pages reads every page, by its slash path from the root.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	tree := os.DirFS(treeRoot)
+	names, err := fs.Glob(tree, "docs/*.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	link := regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
-	for _, page := range append(pages, "README.md", "CHANGELOG.md") {
-		text, err := os.ReadFile(page)
+	texts := map[string]string{}
+	for _, name := range append(names, "README.md", "CHANGELOG.md") {
+		text, err := fs.ReadFile(tree, name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, match := range link.FindAllStringSubmatch(string(text), -1) {
-			if _, err := os.Stat(filepath.Join(filepath.Dir(page), match[1])); err != nil {
+		texts[name] = string(text)
+	}
+	return texts
+}
+
+// Pages link only to what is there, and name only Go files that are there.
+func TestPagesNameWhatIsThere(t *testing.T) {
+	link, goFile := regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`), regexp.MustCompile("`([a-z][a-z0-9_/-]*/[a-z0-9_]+\\.go)`")
+	for page, text := range pages(t) {
+		for _, match := range link.FindAllStringSubmatch(text, -1) {
+			if _, err := os.Stat(filepath.Join(treeRoot, path.Dir(page), match[1])); err != nil {
 				t.Errorf("%s links to %s: %v", page, match[1], err)
+			}
+		}
+		for _, match := range goFile.FindAllStringSubmatch(text, -1) {
+			if _, err := os.Stat(filepath.Join(treeRoot, match[1])); err != nil {
+				t.Errorf("%s names %s: %v", page, match[1], err)
 			}
 		}
 	}
 }
 
-func TestTopLevelFolders(t *testing.T) {
-	entries, err := os.ReadDir(".")
+// A promise whose test was renamed or removed would still read well. Pages name a test as `TestName` (folder/file_test.go).
+func TestPagesNameRealTests(t *testing.T) {
+	named := regexp.MustCompile("`((?:Test|Fuzz)[A-Za-z0-9]+)` \\(([a-z0-9_/.-]+_test\\.go)\\)")
+	texts, checked := map[string]string{}, 0
+	for _, file := range sources(t) {
+		texts[file.path] = file.text
+	}
+	for page, text := range pages(t) {
+		for _, match := range named.FindAllStringSubmatch(text, -1) {
+			checked++
+			if !strings.Contains(texts[match[2]], "\nfunc "+match[1]+"(") {
+				t.Errorf("%s names %s of %s, which is not there", page, match[1], match[2])
+			}
+		}
+	}
+	if checked < 30 {
+		t.Errorf("only %d tests are named: docs/GUARANTEES.md names one behind each promise", checked)
+	}
+}
+
+func TestTopLevel(t *testing.T) {
+	entries, err := os.ReadDir(treeRoot)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ignored := []string{"bin", "houseful-data"} // what make and serve leave; .gitignore has them too
 	for _, entry := range entries {
-		if entry.IsDir() && !slices.Contains(topLevel, entry.Name()) && !slices.Contains(ignored, entry.Name()) {
-			t.Errorf("folder %s is not part of the layout (docs/ARCHITECTURE.md)", entry.Name())
+		name, expected := entry.Name(), topFiles
+		if entry.IsDir() {
+			expected = topFolders
+		}
+		ignored := slices.ContainsFunc(topIgnored, func(pattern string) bool {
+			matches, _ := path.Match(pattern, name) // the patterns are sound
+			return matches
+		})
+		if !slices.Contains(expected, name) && !ignored {
+			t.Errorf("%s is not part of the layout (docs/ARCHITECTURE.md)", name)
 		}
 	}
 }
