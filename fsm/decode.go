@@ -56,7 +56,7 @@ func (d *decoder) command(i int, encoded []byte) error {
 		if d.holds[i].Hold == nil {
 			d.holds[i].Hold = &wire.Hold{}
 		}
-		clearHold(d.holds[i].Hold)
+		d.holds[i].Hold.Clear()
 		c.Body = &d.holds[i]
 	}
 	if err := c.UnmarshalVTUnsafe(encoded); err != nil {
@@ -69,14 +69,6 @@ func (d *decoder) command(i int, encoded []byte) error {
 		return fmt.Errorf("%w: it raises them to %d, this program knows up to %d", ErrRules, raise.Version, RulesVersion)
 	}
 	return nil
-}
-
-// clearHold empties a message, and keeps the room of its lists. (The generated Reset also registers the message's
-// type again, which costs as much as reading a hold.)
-func clearHold(h *wire.Hold) {
-	h.ShowId, h.UserId, h.UserName, h.Contact = "", "", "", nil
-	h.Labels, h.SeatIds = h.Labels[:0], h.SeatIds[:0]
-	h.Replace, h.IdempotencyKey, h.Fingerprint = nil, nil, nil
 }
 
 // isHold reports whether a command's first body is a hold. Malformed bytes are the real decoder's to refuse.

@@ -30,7 +30,7 @@ func TestClearHold(t *testing.T) {
 			t.Fatalf("field %s is of a kind that this test does not fill", field.Name())
 		}
 	}
-	clearHold(full)
+	full.Clear()
 	if !proto.Equal(full, &wire.Hold{}) {
 		t.Fatalf("left over: %v", full)
 	}

@@ -55,7 +55,7 @@ func (s *Server) authenticate(c *Call) (Principal, *apiError) {
 		return Principal{}, refuse(fasthttp.StatusForbidden, codeForbidden,
 			"without keys this server answers only under a loopback name such as localhost or 127.0.0.1")
 	}
-	if len(c.header("Authorization")) > 0 {
+	if len(c.headers.authorization) > 0 {
 		return Principal{}, refuse(fasthttp.StatusUnauthorized, codeUnauthenticated,
 			"this server has no keys, so these credentials cannot be verified; send none")
 	}
@@ -68,7 +68,7 @@ func (s *Server) authenticate(c *Call) (Principal, *apiError) {
 
 // trustedOrigin reports whether a request comes from no page, from a page of this server, or from a listed origin.
 func (s *Server) trustedOrigin(c *Call) bool {
-	origin := c.header("Origin")
+	origin := c.headers.origin
 	if len(origin) == 0 {
 		return true
 	}

@@ -16,7 +16,7 @@ func (s *Server) getAvailability(c *Call) error {
 	if s.mapUnchanged(c, m) {
 		return nil
 	}
-	encoding := acceptedEncoding(c.header("Accept-Encoding"), len(m.letters))
+	encoding := acceptedEncoding(c.headers.acceptEncoding, len(m.letters))
 	return answerShared(c, s.maps.availabilityBody(m, encoding), encoding)
 }
 

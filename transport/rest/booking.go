@@ -58,12 +58,33 @@ func (s *Server) holdSeats(c *Call) error {
 
 // readHold reads a hold's body into c.hold.
 func (c *Call) readHold(key []byte) error {
+	if err := c.checkContentType(); err != nil {
+		return err
+	}
+	if !c.readPlainHold(c.PostBody()) {
+		if err := c.readAnyHold(); err != nil {
+			return err
+		}
+	}
+	h := &c.hold
+	if err := c.checkUser(h.command.UserId); err != nil {
+		return err
+	}
+	if key != nil {
+		h.key, h.fingerprint = c.keyDigest(fsm.ShowID(h.command.ShowId), key), c.fingerprint(h)
+		h.command.IdempotencyKey, h.command.Fingerprint = h.key[:], h.fingerprint[:]
+	}
+	return nil
+}
+
+// readAnyHold reads a hold that is not plain.
+func (c *Call) readAnyHold() error {
 	body, err := c.body(holdFields)
 	if err != nil {
 		return err
 	}
 	h := &c.hold
-	h.command.Reset()
+	h.command.Clear()
 	h.command.ShowId = body.idView("showId")
 	h.command.UserId = body.idView("userId")
 	h.command.UserName = body.textView("userName", TextCharsMax)
@@ -83,13 +104,6 @@ func (c *Call) readHold(key []byte) error {
 	}
 	if body.err != nil {
 		return body.err
-	}
-	if err := c.checkUser(h.command.UserId); err != nil {
-		return err
-	}
-	if key != nil {
-		h.key, h.fingerprint = c.keyDigest(fsm.ShowID(h.command.ShowId), key), c.fingerprint(h)
-		h.command.IdempotencyKey, h.command.Fingerprint = h.key[:], h.fingerprint[:]
 	}
 	return nil
 }

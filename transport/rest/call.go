@@ -21,6 +21,8 @@ type Call struct {
 
 	route     *Route
 	principal Principal
+	headers   requestHeaders
+	watch     *connWatch
 	params    [pathParamsMax][]byte
 	requestID []byte
 	started   time.Time
@@ -35,10 +37,8 @@ type Call struct {
 func (c *Call) reset(ctx *fasthttp.RequestCtx) {
 	c.RequestCtx, c.route, c.principal = ctx, nil, Principal{}
 	c.params = [pathParamsMax][]byte{}
+	c.scanHeaders()
 }
-
-// header gives a request header, empty when it is absent.
-func (c *Call) header(name string) []byte { return c.Request.Header.Peek(name) }
 
 // host gives the name the client used for this server.
 func (c *Call) host() []byte {
@@ -156,7 +156,7 @@ func (c *Call) noBody() error {
 }
 
 func (c *Call) checkContentType() error {
-	if len(c.header("Content-Encoding")) > 0 {
+	if len(c.headers.contentEncoding) > 0 {
 		return refuse(fasthttp.StatusUnsupportedMediaType, codeUnsupportedMediaType, "bodies are sent without Content-Encoding")
 	}
 	value := c.Request.Header.ContentType()

@@ -19,7 +19,7 @@ func (s *Server) allowOrigin(c *Call) {
 		return
 	}
 	c.Response.Header.Add("Vary", "Origin")
-	origin := c.header("Origin")
+	origin := c.headers.origin
 	if _, listed := s.corsOrigins[string(origin)]; !listed {
 		return
 	}
@@ -30,7 +30,7 @@ func (s *Server) allowOrigin(c *Call) {
 // answerOptions answers OPTIONS, and with it a browser's question before a call from another origin.
 func (s *Server) answerOptions(c *Call, node *routeNode) {
 	c.setHeader("Allow", node.allow)
-	if len(c.Response.Header.Peek("Access-Control-Allow-Origin")) > 0 && len(c.header("Access-Control-Request-Method")) > 0 {
+	if len(c.Response.Header.Peek("Access-Control-Allow-Origin")) > 0 && len(c.headers.corsMethodWanted) > 0 {
 		c.setHeader("Access-Control-Allow-Methods", node.allow)
 		c.setHeader("Access-Control-Allow-Headers", corsAllowed)
 		c.setHeader("Access-Control-Max-Age", corsMaxAgeSeconds)

@@ -14,7 +14,7 @@ type digest [16]byte
 // idempotencyKey gives the request's idempotency key (M-16), empty when there is none. It may come under two names.
 func (c *Call) idempotencyKey() ([]byte, error) {
 	const name, otherName = "Idempotency-Key", "X-Idempotency-Key"
-	key, other := c.header(name), c.header(otherName)
+	key, other := c.headers.idempotencyKey, c.headers.xIdempotencyKey
 	switch {
 	case key == nil && other == nil:
 		return nil, nil

@@ -28,7 +28,7 @@ func (s *Server) getSeats(c *Call) error {
 	if s.mapUnchanged(c, m) {
 		return nil
 	}
-	encoding := acceptedEncoding(c.header("Accept-Encoding"), seatBytesEstimate*len(m.letters))
+	encoding := acceptedEncoding(c.headers.acceptEncoding, seatBytesEstimate*len(m.letters))
 	return answerShared(c, s.maps.seatsBody(m, encoding), encoding)
 }
 
@@ -101,7 +101,7 @@ func (s *Server) mapHeaders(c *Call, id fsm.ShowID) {
 
 // notModified answers 304 if the client has what the tag names.
 func notModified(c *Call, etag string) bool {
-	match := c.header("If-None-Match")
+	match := c.headers.ifNoneMatch
 	if len(match) == 0 || !etagMatches(match, etag) {
 		return false
 	}

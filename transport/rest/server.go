@@ -36,6 +36,7 @@ type Server struct {
 	logger   *slog.Logger
 	maps     *seatMapCache
 	streams  *streamHub
+	reaper   *reaper
 
 	http        *fasthttp.Server
 	table       []Route
@@ -75,6 +76,7 @@ func New(cfg Config) (*Server, error) {
 	if s.router, err = newRouter(s.table); err != nil {
 		return nil, fmt.Errorf("rest: %w", err)
 	}
+	s.reaper = newReaper(&s.cfg)
 	s.http = s.httpServer()
 	if s.metrics, err = newServerMetrics(s, cfg.Registry); err != nil {
 		return nil, fmt.Errorf("rest: %w", err)
@@ -90,9 +92,7 @@ func (s *Server) httpServer() *fasthttp.Server {
 		ReadBufferSize:               s.cfg.HeaderBytesMax,
 		WriteBufferSize:              WriteBufferBytes,
 		MaxRequestBodySize:           s.cfg.BodyBytesMax,
-		ReadTimeout:                  s.cfg.ReadTimeout,
-		WriteTimeout:                 s.cfg.WriteTimeout,
-		IdleTimeout:                  s.cfg.IdleTimeout,
+		ConnState:                    s.reaper.changed, // and so no timeouts of fasthttp's own
 		DisablePreParseMultipartForm: true,
 		NoDefaultServerHeader:        true,
 		NoDefaultContentType:         true,
@@ -108,6 +108,7 @@ func (s *Server) Serve(listener net.Listener) error {
 	if !loopbackListener(listener.Addr()) {
 		return fmt.Errorf("%s: %w", listener.Addr(), ErrOpenMode)
 	}
+	s.reaper.run()
 	return s.http.Serve(newLimitedListener(listener, s))
 }
 
@@ -118,7 +119,9 @@ func (s *Server) Stopping() <-chan struct{} { return s.stopContext.Done() }
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.stop()
 	s.streams.close()
-	if err := s.http.ShutdownWithContext(ctx); err != nil {
+	err := s.http.ShutdownWithContext(ctx)
+	s.reaper.close()
+	if err != nil {
 		return fmt.Errorf("stop HTTP: %w", err)
 	}
 	return nil
@@ -129,6 +132,8 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx) {
 	c := s.calls.Get().(*Call)
 	c.reset(ctx)
 	c.started = ctx.Time()
+	c.watch = s.reaper.watch(ctx.Conn())
+	s.reaper.enter(c.watch, phaseHandling)
 	defer s.finish(c)
 	c.takeRequestID()
 	c.Response.Header.SetCanonical(headerNode, s.nodeID)
@@ -186,7 +191,8 @@ func (s *Server) finish(c *Call) {
 	}
 	s.inFlight.Add(-1)
 	s.metrics.observe(c)
-	c.RequestCtx = nil
+	s.reaper.enter(c.watch, phaseWriting)
+	c.RequestCtx, c.watch = nil, nil
 	if cap(c.scratch) > bodyBytesKept || c.oversized {
 		return // let go of what a large body made it grow to
 	}
@@ -201,7 +207,7 @@ var errPanicked = &apiError{
 // takeRequestID takes the client's X-Request-Id, or makes one.
 func (c *Call) takeRequestID() {
 	c.requestID = c.requestID[:0]
-	if given := c.header("X-Request-Id"); validRequestID(given) {
+	if given := c.headers.requestID; validRequestID(given) {
 		c.requestID = append(c.requestID, given...)
 	} else {
 		c.requestID = c.server.requestIDs.append(c.requestID)

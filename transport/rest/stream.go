@@ -50,7 +50,7 @@ func (s *Server) streamShow(c *Call) error {
 // streamPosition gives the version that the client has. A browser that connects again sends Last-Event-ID beside the
 // ?since= of its first request, so that one counts; one that is no version of ours is as good as none.
 func streamPosition(c *Call) (since uint64, ok bool, err error) {
-	if last := c.header("Last-Event-ID"); len(last) > 0 {
+	if last := c.headers.lastEventID; len(last) > 0 {
 		v, err := fasthttp.ParseUint(last)
 		return uint64(v), err == nil, nil
 	}
