@@ -77,6 +77,12 @@ torture: ## the long forms: KILLS (300) kills under load, CHECKS (20000) histori
 	$(GO) test ./fsm -run TestAgainstModel -timeout 2h -rapid.checks=$(CHECKS) -rapid.steps=80
 	$(MAKE) fuzz
 
+# Like HOUSEFUL_KILLS, HOUSEFUL_BARS is read by tests only.
+.PHONY: bars
+bars: ## hold a real node to its bars of memory and start (minutes, idle machine), and the rules alone to theirs
+	HOUSEFUL_BARS=1 $(GO) test ./fsm -run TestMemoryAndSnapshotBars -count 1 -v
+	HOUSEFUL_BARS=1 $(GO) test ./cmd/houseful -run TestBar -count 1 -timeout 30m -v
+
 .PHONY: bench
 bench: build ## measure a server that it starts (ARGS: flags of houseful-bench)
 	$(BIN)/houseful-bench --start $(ARGS)

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/houseful/houseful/fsm/meta"
+	"github.com/houseful/houseful/shard"
 )
 
 // Config says how a node runs. Start from DefaultConfig.
@@ -24,6 +25,7 @@ type Config struct {
 	RequestTimeout      time.Duration // how long a command is tried before its outcome is called unknown
 	FreeSpaceFloorBytes int64         // commands are refused while less disk space is free
 	BallastBytes        int64         // size of a file that can be deleted to get a full disk going again
+	SnapshotBytes       int64         // log that a group applies between two snapshots
 
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer // nil: no metrics
@@ -37,6 +39,7 @@ func DefaultConfig() Config {
 		RequestTimeout:      5 * time.Second,
 		FreeSpaceFloorBytes: 256 << 20,
 		BallastBytes:        64 << 20,
+		SnapshotBytes:       shard.SnapshotBytesDefault,
 		Logger:              slog.New(slog.DiscardHandler),
 	}
 }
@@ -56,6 +59,8 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("%w: request timeout %s; give %s to %s", ErrConfig, c.RequestTimeout, RequestTimeoutMin, RequestTimeoutMax)
 	case c.FreeSpaceFloorBytes < 0 || c.BallastBytes < 0:
 		return fmt.Errorf("%w: free space floor and ballast are not negative", ErrConfig)
+	case c.SnapshotBytes < 1 || c.SnapshotBytes > shard.SnapshotBytesMax:
+		return fmt.Errorf("%w: a snapshot every %d bytes of log; give 1 to %d", ErrConfig, c.SnapshotBytes, shard.SnapshotBytesMax)
 	case c.Logger == nil:
 		return fmt.Errorf("%w: a logger is needed", ErrConfig)
 	}

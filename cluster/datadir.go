@@ -8,11 +8,16 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/houseful/houseful/shard/folder"
 )
 
 const (
 	folderMode = 0o750
 	fileMode   = 0o640
+
+	// temporarySuffix is what a file's name has more while it is written; the * stands for a number.
+	temporarySuffix = ".tmp-*"
 )
 
 // dataDir is a node's folder, locked as long as the node runs:
@@ -31,7 +36,7 @@ type dataDir struct {
 
 // lockDataDir makes the folder if it is not there and locks it. ErrDataDirLocked.
 func lockDataDir(path string) (*dataDir, error) {
-	if err := os.MkdirAll(path, folderMode); err != nil {
+	if err := folder.Make(path, folderMode); err != nil {
 		return nil, fmt.Errorf("data directory: %w", err)
 	}
 	name := filepath.Join(path, "LOCK")
@@ -46,7 +51,25 @@ func lockDataDir(path string) (*dataDir, error) {
 		}
 		return nil, errors.Join(fmt.Errorf("lock %s: %w", name, err), closed)
 	}
-	return &dataDir{path: path, lock: lock}, nil
+	dir := &dataDir{path: path, lock: lock}
+	if err := dir.removeTemporary(); err != nil {
+		return nil, errors.Join(fmt.Errorf("data directory: %w", err), dir.unlock())
+	}
+	return dir, nil
+}
+
+// removeTemporary removes what writeFile left when a crash cut it off. The caller has the lock.
+func (d *dataDir) removeTemporary() error {
+	left, err := filepath.Glob(d.identity() + temporarySuffix)
+	if err != nil {
+		return err
+	}
+	for _, name := range left {
+		if err := os.Remove(name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // unlock lets another process in. The file stays: removing it would let two processes lock different files.
@@ -63,8 +86,7 @@ func (d *dataDir) shardSnapshots(shard int) string {
 
 // writeFile replaces a file so that a crash leaves the old one or the new one, on the disk.
 func writeFile(name string, data []byte) error {
-	folder := filepath.Dir(name)
-	temporary, err := os.CreateTemp(folder, filepath.Base(name)+".tmp-*")
+	temporary, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+temporarySuffix)
 	if err != nil {
 		return err
 	}
@@ -81,21 +103,5 @@ func writeFile(name string, data []byte) error {
 	if err != nil {
 		return errors.Join(err, os.Remove(temporary.Name()))
 	}
-	return syncFolder(folder)
-}
-
-// makeFolders makes a folder and syncs the one above it, so that it is still there after a crash.
-func makeFolders(path string) error {
-	if err := os.MkdirAll(path, folderMode); err != nil {
-		return err
-	}
-	return syncFolder(filepath.Dir(path))
-}
-
-func syncFolder(path string) error {
-	folder, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(folder.Sync(), folder.Close())
+	return folder.Sync(filepath.Dir(name))
 }

@@ -47,6 +47,9 @@ var (
 	ErrStateLost = errors.New("state is missing from the data directory")
 )
 
+// ErrNotClosed says that Close gave up waiting: a call of a store or a machine hangs. The process should end.
+var ErrNotClosed = errors.New("a part of the node does not end")
+
 // InvalidError says what is wrong with an object of the catalogue. Nothing was done.
 type InvalidError struct {
 	Field  string // as the API names it

@@ -26,8 +26,9 @@ type Node struct {
 	groups    shard.Clock      // of the groups; clock but in tests
 
 	dir      *dataDir
-	space    diskGuard
+	space    *diskGuard
 	identity *identity // written by the start alone
+	commits  shard.Gate
 
 	// What the start makes, in this order. The pointer to the shards is set last, when all of it is ready.
 	stores  *logstore.Pebble
@@ -41,15 +42,18 @@ type Node struct {
 	inside     *gate
 	claimsLeft atomic.Uint64 // claims that were left tentative
 
-	stop      chan struct{} // closed when the node starts to stop
-	stopOnce  sync.Once
-	started   chan struct{} // closed when the start has ended, well or not
-	workers   sync.WaitGroup
-	failed    chan struct{}
-	failure   error // read it after failed is closed
-	failOnce  sync.Once
-	closeOnce sync.Once
-	closeErr  error
+	stop       chan struct{} // closed when the node starts to stop
+	stopOnce   sync.Once
+	started    chan struct{} // closed when the start has ended, well or not
+	workers    sync.WaitGroup
+	failed     chan struct{}
+	failure    error // read it after failed is closed
+	failOnce   sync.Once
+	unsafe     chan struct{} // closed when a store cannot be trusted any more
+	unsafeOnce sync.Once
+	closeOnce  sync.Once
+	closed     chan struct{} // closed when everything ended
+	closeErr   error         // read it after closed is closed
 
 	hooks hooks
 }
@@ -69,6 +73,7 @@ type hooks struct {
 	beforeList func(fsm.BrowseItem) error
 	beforeSent func(fsm.BrowseItem) error
 	clock      func(shard.Clock) shard.Clock // of the requests, not of the groups
+	log        func(*logstore.PebbleOptions)
 }
 
 func openNode(ctx context.Context, cfg Config, hooks hooks) (*Node, error) {
@@ -85,6 +90,8 @@ func openNode(ctx context.Context, cfg Config, hooks hooks) (*Node, error) {
 	n := &Node{
 		config: cfg, logger: cfg.Logger.With("node", cfg.NodeID), clock: shard.NewSystemClock(), dir: dir, inside: newGate(), hooks: hooks,
 		stop: make(chan struct{}), started: make(chan struct{}), failed: make(chan struct{}),
+		unsafe: make(chan struct{}), closed: make(chan struct{}),
+		commits: shard.NewGate(commitsAtOnce),
 	}
 	if cfg.TestClock {
 		n.testClock = shard.NewTestClock(n.clock)
@@ -149,14 +156,43 @@ func (n *Node) watch(name string, failed <-chan struct{}, reason func() error) {
 }
 
 // Close refuses new commands, finishes those in flight until ctx ends, stops the groups and lets go of the data
-// directory. It may be called more than once.
+// directory. It returns within closeGrace of the end of ctx, or of a store's failure: an error that is ErrNotClosed then
+// says that something hangs, most likely in the disk. What hangs still has the data directory and its lock; only the end
+// of the process takes them away. It may be called more than once; the first call's ctx counts for what is in flight.
 func (n *Node) Close(ctx context.Context) error {
-	n.closeOnce.Do(func() { n.closeErr = n.close(ctx) })
-	return n.closeErr
+	n.closeOnce.Do(func() {
+		go func() { // ends with what it waits for; Close does not wait as long
+			defer close(n.closed)
+			n.closeErr = n.close(ctx)
+		}()
+	})
+	select {
+	case <-n.closed:
+		return n.closeErr
+	case <-n.unsafe:
+	case <-ctx.Done():
+	}
+	timer := time.NewTimer(closeGrace)
+	defer timer.Stop()
+	select {
+	case <-n.closed:
+		return n.closeErr
+	case <-timer.C:
+		return errors.Join(fmt.Errorf("close node: %w", ErrNotClosed), n.Err())
+	}
 }
 
 // close stops in the order in which one part needs another: commands need the groups, the groups need the stores.
 func (n *Node) close(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() { // ends with ctx
+		select {
+		case <-n.unsafe:
+			cancel() // what is in flight cannot be finished
+		case <-ctx.Done():
+		}
+	}()
 	n.inside.shut(ctx)
 	n.stopOnce.Do(func() { close(n.stop) })
 	<-n.started
@@ -177,7 +213,12 @@ func (n *Node) close(ctx context.Context) error {
 	if n.metrics != nil {
 		n.config.Registerer.Unregister(n.metrics)
 	}
-	errs = append(errs, n.closeStores(), n.dir.unlock())
+	errs = append(errs, n.closeStores())
+	select {
+	case <-n.unsafe: // the store still has its files open; the lock goes with the process
+	default:
+		errs = append(errs, n.dir.unlock())
+	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("close node: %w", err)
 	}
@@ -262,7 +303,8 @@ func (n *Node) Err() error {
 // ID is the node's id.
 func (n *Node) ID() string { return n.config.NodeID }
 
-// Now is the node's clock, with what AdvanceClock added.
+// Now is the node's clock, with what AdvanceClock added. The groups stamp by it, and those that lead have raised it to
+// their log time, so it is never behind the log.
 func (n *Node) Now() fsm.Time { return n.clock.Now() }
 
 // AdvanceClock moves the node's clock forward; d is not negative. Holds that are due expire within a second.

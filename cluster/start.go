@@ -10,6 +10,7 @@ import (
 	"github.com/houseful/houseful/fsm/meta"
 	"github.com/houseful/houseful/fsm/wire"
 	"github.com/houseful/houseful/shard"
+	"github.com/houseful/houseful/shard/folder"
 	"github.com/houseful/houseful/shard/logstore"
 	"github.com/houseful/houseful/shard/snapshot"
 )
@@ -25,7 +26,11 @@ func (n *Node) bringUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if n.stores, err = logstore.OpenPebble(n.dir.log(), logstore.PebbleOptions{Logger: n.logger, Fatal: n.fatal}); err != nil {
+	options := logstore.PebbleOptions{Logger: n.logger, Fatal: n.fatal}
+	if n.hooks.log != nil {
+		n.hooks.log(&options)
+	}
+	if n.stores, err = logstore.OpenPebble(n.dir.log(), options); err != nil {
 		return fmt.Errorf("open the log: %w", err)
 	}
 	gate := shard.NewGate(snapshotsAtOnce)
@@ -66,7 +71,7 @@ func (n *Node) bringUp(ctx context.Context) error {
 func (n *Node) openMeta(gate shard.Gate) error {
 	n.meta = newMetaGroup()
 	path := n.dir.metaLog()
-	if err := makeFolders(filepath.Dir(path)); err != nil {
+	if err := folder.Make(filepath.Dir(path), folderMode); err != nil {
 		return err
 	}
 	log, err := logstore.OpenBolt(path, logstore.BoltOptions{Logger: n.logger, Fatal: n.fatal})
@@ -74,7 +79,7 @@ func (n *Node) openMeta(gate shard.Gate) error {
 		return fmt.Errorf("open the log of group meta: %w", err)
 	}
 	n.meta.close = log.Close
-	snapshots, err := snapshot.Open(n.dir.metaSnapshots(), snapshot.Options{Logger: n.logger})
+	snapshots, err := snapshot.Open(n.dir.metaSnapshots(), snapshot.Options{Logger: n.logger, Fatal: n.fatal})
 	if err != nil {
 		return fmt.Errorf("group meta: %w", err)
 	}
@@ -135,7 +140,7 @@ func (n *Node) openShard(s *dataShard, genesis *wire.Genesis, gate shard.Gate) e
 		return fmt.Errorf("open the log of group %s: %w", s.name, err)
 	}
 	s.close = log.Close
-	snapshots, err := snapshot.Open(n.dir.shardSnapshots(s.number), snapshot.Options{Logger: n.logger})
+	snapshots, err := snapshot.Open(n.dir.shardSnapshots(s.number), snapshot.Options{Logger: n.logger, Fatal: n.fatal})
 	if err != nil {
 		return fmt.Errorf("group %s: %w", s.name, err)
 	}
@@ -180,19 +185,25 @@ func (n *Node) groupConfig(name string, replica uint64, gate shard.Gate, empty, 
 	config.Bootstrap = sole && !known
 	if sole {
 		config.HeartbeatTimeout, config.ElectionTimeout, config.LeaderLeaseTimeout = soleVoterTimeout, soleVoterTimeout, soleVoterTimeout
-		config.EntriesInFlight = 1
+		config.EntriesInFlight, config.CommitGate = 1, n.commits
 	}
 	config.Clock = n.groups
 	config.Logger = n.logger
 	config.Registerer = n.config.Registerer
 	config.SnapshotGate = gate
+	config.SnapshotBytes = n.config.SnapshotBytes
 	config.EnqueueTimeout = n.config.RequestTimeout
 	return config, nil
 }
 
-// fatal is called by a store that cannot be trusted any more: a failed fsync, a call that hangs.
-func (n *Node) fatal(err error) { n.fail(fmt.Errorf("log store: %w", err)) }
+// fatal is called by a store that cannot be trusted any more: a failed fsync, a call that hangs. It only makes it known:
+// the process has to end, and Close waits for nothing that such a store may never give.
+func (n *Node) fatal(err error) {
+	n.fail(fmt.Errorf("store: %w", err))
+	n.unsafeOnce.Do(func() { close(n.unsafe) })
+}
 
+// closeStores lets go of the stores. One that failed is left as it is, which is an error.
 func (n *Node) closeStores() error {
 	var errs []error
 	for _, s := range n.shards {

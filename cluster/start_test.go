@@ -216,6 +216,43 @@ func TestClockThatWasSetBack(t *testing.T) {
 	}
 }
 
+// M-13, M-14: a restart forgets what a test clock was advanced by, the log does not. The node's time goes on from the
+// log's, and a hold ends when its time has passed: neither at once nor an hour late.
+func TestRestartGoesOnFromLogTime(t *testing.T) {
+	cfg := testConfig(t)
+	n := open(t, cfg)
+	catalogue(t, n)
+	putShow(t, n, "1")
+	advance(t, n, time.Hour)
+	ref := hold(t, n, "1", "ann", "A1")
+	finish(t, n)
+
+	n = open(t, cfg)
+	b, ok, err := n.Booking(ref, ReadLeader)
+	if err != nil || !ok || b.Status != fsm.StatusPending {
+		t.Fatalf("after the restart: %+v %v %v", b, ok, err)
+	}
+	if now := n.Now(); now < b.CreatedAt || now >= b.ExpiresAt {
+		t.Fatalf("the node's time is %d ms from the hold's", now-b.CreatedAt)
+	}
+	advance(t, n, 390*time.Second)
+	if b, _, err = n.Booking(ref, ReadStrong); err != nil || b.Status != fsm.StatusPending {
+		t.Fatalf("390 s later: %+v %v", b, err)
+	}
+	advance(t, n, 31*time.Second)
+	eventually(t, "the seat is free without traffic", func() bool {
+		show, _, _ := n.Show("1")
+		return show.Counts.Held == 0
+	})
+}
+
+func advance(t testing.TB, n *Node, d time.Duration) {
+	t.Helper()
+	if err := n.AdvanceClock(d); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // slowClock is an hour behind.
 type slowClock struct{ shard.Clock }
 

@@ -16,7 +16,7 @@ func (m *Machine) confirm(c *wire.Confirm) *Result {
 	if refusal != nil {
 		return refusal
 	}
-	if c.PaymentRef == "" || c.GetAmount() < 0 || c.GetAmount() > PriceMax*SeatsPerBookingMax {
+	if c.PaymentRef == "" || c.GetAmount() < 0 { // any other wrong amount is money that is due back
 		return m.invalid("paymentRef", "a payment needs a reference and an amount that is not negative")
 	}
 	b := m.bookings.get(place)
@@ -78,7 +78,7 @@ func (m *Machine) late(place uint32, c *wire.Confirm, code Code) *Result {
 	}
 	p := m.record(b, c, PaymentRefundDue, code)
 	m.stats.LatePayments++
-	return &Result{Code: code, Refund: p.RefundAmount, Booking: m.bookingView(b, m.now)}
+	return &Result{Code: code, Refund: p.RefundAmount, RefundCurrency: p.Currency, Booking: m.bookingView(b, m.now)}
 }
 
 // record adds a payment to a booking that is being changed.
@@ -107,7 +107,7 @@ func (m *Machine) repeatPayment(place uint32, p *payment) *Result {
 	m.expireIfDue(place)
 	r := &Result{Code: p.answer, Replayed: true, Booking: m.bookingView(m.bookings.get(place), m.now)}
 	if p.answer != CodeOK {
-		r.Refund = p.Amount
+		r.Refund, r.RefundCurrency = p.Amount, p.Currency
 	}
 	return r
 }

@@ -11,7 +11,8 @@ import (
 func (r *Result) Wire() *wire.Result {
 	w := &wire.Result{
 		Code: uint32(r.Code), Created: r.Created, Replayed: r.Replayed, NowMs: int64(r.Now), AtMs: int64(r.At),
-		Refund: r.Refund, Field: r.Field, Reason: r.Reason, Claimant: refBytes(r.Claimant), ClaimFinal: r.ClaimFinal,
+		Refund: r.Refund, RefundCurrency: r.RefundCurrency, Field: r.Field, Reason: r.Reason,
+		Claimant: refBytes(r.Claimant), ClaimFinal: r.ClaimFinal,
 	}
 	if r.Booking != nil {
 		w.Booking = r.Booking.wire()
@@ -35,7 +36,8 @@ func ResultFromWire(w *wire.Result) (*Result, error) {
 	}
 	r := &Result{
 		Code: Code(w.Code), Created: w.Created, Replayed: w.Replayed, Now: Time(w.NowMs), At: Time(w.AtMs),
-		Refund: w.Refund, Field: w.Field, Reason: w.Reason, Claimant: refFromBytes(w.Claimant), ClaimFinal: w.ClaimFinal,
+		Refund: w.Refund, RefundCurrency: w.RefundCurrency, Field: w.Field, Reason: w.Reason,
+		Claimant: refFromBytes(w.Claimant), ClaimFinal: w.ClaimFinal,
 	}
 	var err error
 	if w.Booking != nil {
@@ -136,7 +138,7 @@ func bookingFromWire(w *wire.BookingView) (*Booking, error) {
 		}
 		b.Payments = append(b.Payments, payment.Payment)
 	}
-	b.Payment = summarise(b.Payments, b.ConfirmedBy)
+	b.Payment = summarise(b.Payments, b.Currency, b.ConfirmedBy)
 	return b, nil
 }
 

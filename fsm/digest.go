@@ -143,7 +143,7 @@ func (c *Capture) digestQueues(digest hash.Hash) {
 func appendResult(dst []byte, r *Result) []byte {
 	dst = appendBool(appendBool(append(dst, byte(r.Code)), r.Created), r.Replayed)
 	dst = appendInt(appendInt(appendInt(dst, int64(r.Now)), int64(r.At)), r.Refund)
-	dst = appendText(appendText(dst, r.Field), r.Reason)
+	dst = appendText(appendText(appendText(dst, r.RefundCurrency), r.Field), r.Reason)
 	dst = appendBool(append(dst, r.Claimant[:]...), r.ClaimFinal)
 	if b := r.Booking; b != nil {
 		dst = appendUint(append(append(dst, 'b'), b.Ref[:]...), uint64(b.Version))

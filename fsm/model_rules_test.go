@@ -30,7 +30,7 @@ func (m *model) confirm(c *wire.Confirm) *Result {
 		if p.Ref == c.PaymentRef { // repeating the call repeats the answer
 			r := &Result{Code: p.answer, Replayed: true, Booking: b.view(m.now)}
 			if p.answer != CodeOK {
-				r.Refund = p.Amount
+				r.Refund, r.RefundCurrency = p.Amount, p.Currency
 			}
 			return r
 		}
@@ -54,11 +54,12 @@ func (m *model) confirm(c *wire.Confirm) *Result {
 	default:
 		paid.Status, b.status, b.confirmedBy = PaymentCaptured, StatusConfirmed, c.PaymentRef
 	}
+	back := ""
 	if paid.Status == PaymentRefundDue {
-		paid.RefundAmount = paid.Amount
+		paid.RefundAmount, back = paid.Amount, paid.Currency
 	}
 	b.payments = append(b.payments, paid)
-	return &Result{Code: paid.answer, Refund: paid.RefundAmount, Booking: b.view(m.now)}
+	return &Result{Code: paid.answer, Refund: paid.RefundAmount, RefundCurrency: back, Booking: b.view(m.now)}
 }
 
 func (m *model) release(c *wire.Release) *Result {

@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/houseful/houseful/fsm/wire"
@@ -183,9 +184,15 @@ func (b *modelBooking) view(now Time) *Booking {
 	}
 	for _, p := range b.payments {
 		v.Payments = append(v.Payments, p.Payment)
-		v.Payment.RefundAmount += p.RefundAmount
-		if b.confirmedBy == "" || p.Ref == b.confirmedBy {
-			v.Payment.Status, v.Payment.Amount = p.Status, p.Amount
+		own, told := p.Currency == b.currency, b.confirmedBy == "" || p.Ref == b.confirmedBy
+		if own {
+			v.Payment.RefundAmount = int64(min(uint64(v.Payment.RefundAmount)+uint64(p.RefundAmount), math.MaxInt64))
+		}
+		if told {
+			v.Payment.Status = p.Status
+		}
+		if told && own {
+			v.Payment.Amount = p.Amount
 		}
 	}
 	return v

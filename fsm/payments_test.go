@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"fmt"
+	"math"
 	"testing"
 
 	"github.com/houseful/houseful/fsm/wire"
@@ -19,8 +20,8 @@ func TestMoneyDueBack(t *testing.T) {
 	if got := r.must(r.pay(b, "PAY-1", 30_000, "INR"), CodeAmountMismatch); !got.Replayed || len(got.Booking.Payments) != 2 {
 		t.Fatalf("the same reference with the right amount: %+v", got)
 	}
-	done := r.must(r.pay(b, "PAY-3", 30_000, "INR"), CodeOK) // the hold lived on
-	if sum := done.Booking.Payment; sum.Status != PaymentCaptured || sum.Amount != 30_000 || sum.RefundAmount != 59_999 {
+	done := r.must(r.pay(b, "PAY-3", 30_000, "INR"), CodeOK)                                                              // the hold lived on
+	if sum := done.Booking.Payment; sum.Status != PaymentCaptured || sum.Amount != 30_000 || sum.RefundAmount != 29_999 { // of INR alone
 		t.Fatalf("summary: %+v", sum)
 	}
 	second := r.must(r.confirm(b, "PAY-4"), CodeBookingState)
@@ -37,10 +38,52 @@ func TestMoneyDueBack(t *testing.T) {
 	if total := r.m.Stats(); total.Confirms != 1 || total.LatePayments != 3 {
 		t.Errorf("counted %+v", total)
 	}
-	for _, amount := range []int64{-1, PriceMax*SeatsPerBookingMax + 1} {
-		r.must(r.pay(b, "PAY-5", amount, ""), CodeInvalid)
-	}
+	r.must(r.pay(b, "PAY-5", -1, ""), CodeInvalid)
 	r.must(r.confirm(b, ""), CodeInvalid)
+}
+
+// M-5, M-22: money of another currency is due back in that currency, and never added to the booking's own.
+func TestForeignMoney(t *testing.T) {
+	r := newShowRig(t, nil)
+	b := r.held("u1", "1", "A1", "A2") // 30000 INR
+	for range 2 {
+		got := r.must(r.pay(b, "PAY-1", 70_000, "JPY"), CodeAmountMismatch)
+		if got.Refund != 70_000 || got.RefundCurrency != "JPY" {
+			t.Fatalf("the answer says %d %s", got.Refund, got.RefundCurrency)
+		}
+		if want := (PaymentSummary{Status: PaymentRefundDue}); got.Booking.Payment != want {
+			t.Fatalf("nothing came in INR, yet %+v", got.Booking.Payment)
+		}
+		kept, err := ResultFromWire(got.Wire())
+		if err != nil || kept.RefundCurrency != "JPY" || kept.Booking.Payment != got.Booking.Payment {
+			t.Fatalf("kept as %+v: %v", kept, err)
+		}
+	}
+	r.must(r.confirm(b, "PAY-2"), CodeOK)
+	late := r.must(r.confirm(b, "PAY-3"), CodeBookingState)
+	if late.RefundCurrency != "INR" {
+		t.Fatalf("money without a currency is due back in %q", late.RefundCurrency)
+	}
+	got := r.must(r.cancel(b), CodeOK)
+	if want := (PaymentSummary{PaymentRefundDue, 30_000, 60_000}); got.Booking.Payment != want || got.RefundCurrency != "" {
+		t.Fatalf("cancelled: %+v, %q", got.Booking.Payment, got.RefundCurrency)
+	}
+}
+
+// M-22: money of any amount is recorded as due back, and sums stop at what an int64 holds.
+func TestHugeMoney(t *testing.T) {
+	r := newShowRig(t, nil)
+	b := r.held("u1", "1", "A1")
+	for _, ref := range []string{"PAY-1", "PAY-2"} {
+		got := r.must(r.pay(b, ref, math.MaxInt64, ""), CodeAmountMismatch)
+		if got.Refund != math.MaxInt64 || got.Booking.Payment.RefundAmount != math.MaxInt64 || got.Booking.Status != StatusPending {
+			t.Fatalf("%s: %+v", ref, got)
+		}
+	}
+	r.must(r.confirm(b, "PAY-3"), CodeOK)
+	if got := r.must(r.cancel(b), CodeOK).Booking.Payment; got != (PaymentSummary{PaymentRefundDue, 15_000, math.MaxInt64}) {
+		t.Fatalf("cancelled: %+v", got)
+	}
 }
 
 // M-21, M-22: the confirming reference answers 200 whatever became of the booking; a late one 410, once.

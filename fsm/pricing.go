@@ -61,8 +61,8 @@ func tierPrice(p *wire.Pricing, tier *wire.Tier, localHour int) (int64, error) {
 		}
 		return 0, fmt.Errorf("pricing.bands: no band covers hour %d; give one with fromHour 0", localHour)
 	case PricingMultiplier:
-		if tier.MultiplierPercent == 0 {
-			return 0, fmt.Errorf("pricing: the screen gives no multiplierPercent for tier %s", tier.Name)
+		if tier.MultiplierPercent == 0 { // a tier for which the screen says nothing is a standard one
+			return p.Amount, nil
 		}
 		return percentOf(p.Amount, tier.MultiplierPercent), nil
 	}

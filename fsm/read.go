@@ -1,6 +1,7 @@
 package fsm
 
 import (
+	"math"
 	"slices"
 
 	"github.com/houseful/houseful/fsm/wire"
@@ -250,7 +251,7 @@ func (m *Machine) view(v *Booking, b *booking, now Time) {
 		Version: b.version, ShowVersion: b.showVersion,
 	}
 	if b.extra != nil {
-		v.Details = b.extra.details()
+		v.Details = b.extra.details(v.Currency)
 	}
 	v.Seats = slices.Grow(seats, len(b.seats))[:len(b.seats)]
 	layout, letGo := b.definition.Layout, bookedSeatStatus(v.Status)
@@ -283,8 +284,8 @@ func bookedSeatStatus(status BookingStatus) BookedSeatStatus {
 	return BookedSeatHeld
 }
 
-// details copies what few bookings have.
-func (e *extra) details() *Details {
+// details copies what few bookings have; currency is the booking's.
+func (e *extra) details(currency string) *Details {
 	d := &Details{UserName: e.userName, Contact: e.contact, ConfirmedBy: e.confirmedBy, Refused: e.refused}
 	if len(e.payments) > 0 {
 		d.Payments = make([]Payment, len(e.payments))
@@ -292,22 +293,37 @@ func (e *extra) details() *Details {
 	for i := range e.payments {
 		d.Payments[i] = e.payments[i].Payment
 	}
-	d.Payment = summarise(d.Payments, d.ConfirmedBy)
+	d.Payment = summarise(d.Payments, currency, d.ConfirmedBy)
 	return d
 }
 
-// summarise tells of the confirming payment, with every refund that is due; without one, of the latest.
-func summarise(payments []Payment, confirmedBy string) PaymentSummary {
+// summarise tells of the confirming payment, with every refund that is due; without one, of the latest. Only money in
+// the booking's currency has an amount here: minor units of two currencies add up to nothing.
+func summarise(payments []Payment, currency, confirmedBy string) PaymentSummary {
 	var sum PaymentSummary
-	refund := int64(0)
 	for i := range payments {
-		refund += payments[i].RefundAmount
-		if confirmedBy == "" || payments[i].Ref == confirmedBy {
-			sum.Status, sum.Amount = payments[i].Status, payments[i].Amount
+		p := &payments[i]
+		told := confirmedBy == "" || p.Ref == confirmedBy
+		if told {
+			sum.Status = p.Status
 		}
+		if p.Currency != currency {
+			continue
+		}
+		if told {
+			sum.Amount = p.Amount
+		}
+		sum.RefundAmount = addAmounts(sum.RefundAmount, p.RefundAmount)
 	}
-	sum.RefundAmount = refund
 	return sum
+}
+
+// addAmounts is a + b, at most the greatest int64; both are not negative. Money due back may be any amount.
+func addAmounts(a, b int64) int64 {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
 }
 
 // BrowseItem is a show whose browse entry the catalogue may not have yet.

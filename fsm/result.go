@@ -120,9 +120,11 @@ type Result struct {
 
 	Now    Time   // log time at which the command was applied
 	At     Time   // CodeSaleNotOpen: when it opens; FindByKey not found: when the answer is final
-	Refund int64  // CodeHoldExpired: the money that is due back because of this call, minor units
 	Field  string // CodeInvalid: the field of the request
 	Reason string // CodeInvalid: what is wrong with it
+
+	Refund         int64  // of a confirm: the money that came with it and is due back, in minor units
+	RefundCurrency string // of that money, which need not be the booking's; "" without any
 
 	Claimant   BookingRef // CodePaymentRefReused by Claim: whose it is
 	ClaimFinal bool       // whether that claim is final; a tentative one may be taken over
@@ -203,7 +205,8 @@ var bookedSeatStatusNames = [...]string{"HELD", "BOOKED", "RELEASED", "FAILED", 
 
 func (s BookedSeatStatus) String() string { return bookedSeatStatusNames[s] }
 
-// PaymentSummary is a booking's money in one line: the confirming payment, or else what is due back.
+// PaymentSummary is a booking's money in one line: the confirming payment, or else what is due back. Its amounts are in
+// the booking's currency; what came in another one is among the payments.
 type PaymentSummary struct {
 	Status       PaymentStatus
 	Amount       int64

@@ -238,6 +238,11 @@ func TestResolvePrices(t *testing.T) {
 			t.Errorf("%s: %v %v", c.name, prices, err)
 		}
 	}
+	// M-6: a tier without a multiplier is a standard one.
+	standard := []*wire.Tier{{Name: "STANDARD"}, {Name: "GOLD", MultiplierPercent: 133}}
+	if prices, err := ResolvePrices(&wire.Pricing{Strategy: PricingMultiplier, Amount: 99}, standard, 0); err != nil || !slices.Equal(prices, []int64{99, 131}) {
+		t.Errorf("a standard tier: %v %v", prices, err)
+	}
 	// Failed once with a panic: a product above 64 bits.
 	huge := []*wire.Tier{{Name: "GOLD", MultiplierPercent: 4_000_000_000}}
 	if prices, err := ResolvePrices(&wire.Pricing{Strategy: PricingMultiplier, Amount: PriceMax}, huge, 0); err == nil {

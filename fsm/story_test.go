@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"fmt"
+	"math"
 	"testing"
 
 	"github.com/houseful/houseful/fsm/wire"
@@ -50,6 +51,7 @@ func (r *rig) storySale() {
 	r.must(r.do(&wire.Command{Body: &wire.Command_FindByKey{FindByKey: &wire.FindByKey{ShowId: "1", IdempotencyKey: []byte("key-1           ")}}}), CodeOK)
 	r.must(r.cancel(k, "B3"), CodeOK)
 	r.must(r.pay(k, "PAY-3", 1, "INR"), CodeAmountMismatch)
+	r.must(r.pay(k, "PAY-8", math.MaxInt64, "USD"), CodeAmountMismatch)
 	r.must(r.pay(k, "PAY-4", 30_000, "INR"), CodeOK)
 	r.must(r.cancel(k, "B1"), CodeOK)
 	c := r.must(r.do(&wire.Command{Body: &wire.Command_Hold{Hold: &wire.Hold{

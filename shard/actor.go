@@ -50,7 +50,7 @@ func (g *Group[R]) enqueue(command []byte, deadline time.Time, push func(*waiter
 }
 
 // act is the actor: while earlier entries commit the next batch forms in the queue, so there is no timer and no added
-// delay. A slot is taken before the batch, so that a batch is as full as it can be.
+// delay. A slot and the gate are taken before the batch, so that a batch is as full as it can be.
 func (g *Group[R]) act() {
 	defer close(g.proposed)
 	for {
@@ -59,12 +59,18 @@ func (g *Group[R]) act() {
 		case <-g.givenUp:
 			return
 		}
-		b := g.batches.Get().(*batch[R])
-		var more bool
-		if b.waiters, more = g.queue.next(b.waiters[:0]); !more {
+		if !g.queue.wait() || !g.config.CommitGate.enter(g.givenUp) {
 			return
 		}
+		b := g.batches.Get().(*batch[R])
+		if b.waiters = g.queue.take(b.waiters[:0]); len(b.waiters) == 0 { // the sweeper was faster
+			g.batches.Put(b)
+			g.config.CommitGate.leave()
+			<-g.slots
+			continue
+		}
 		if !g.submit(b) {
+			g.config.CommitGate.leave()
 			return
 		}
 	}
@@ -83,9 +89,10 @@ func (g *Group[R]) submit(b *batch[R]) bool {
 	return true
 }
 
-// stamp gives the time of the next entry. Log time never goes back, whatever the clock does. Only the actor calls it.
+// stamp gives the time of the next entry. Log time never goes back, whatever the clock does, and never leaves the range
+// that machines read. Only the actor calls it.
 func (g *Group[R]) stamp() fsm.Time {
-	g.stamped = max(g.stamped, g.replica.logTime(), g.config.Clock.Now())
+	g.stamped = min(max(g.stamped, g.now()), fsm.TimeMax)
 	return g.stamped
 }
 
@@ -94,6 +101,7 @@ func (g *Group[R]) deliver() {
 	watch := transferWatch{limit: 2 * g.config.ElectionTimeout}
 	for b := range g.proposed {
 		err := outcome(b.future.Error())
+		g.config.CommitGate.leave()
 		now := time.Now()
 		if watch.stuck(err, now) {
 			g.fail(fmt.Errorf("%w: refused for over %v", ErrTransferStuck, watch.limit))

@@ -10,7 +10,7 @@
 // Goroutines of a group, all started by Open and waited for by Close:
 //
 //	actor      takes what is queued, stamps it, hands the entry to raft           actor.go
-//	deliverer  waits for entries in order and answers their callers               deliver.go
+//	deliverer  waits for entries in order and answers their callers               actor.go
 //	sweeper    ends waits whose deadline passed; watches for hung store calls      sweep.go
 //	leader     opens the actor once the barrier of a new term is applied           leader.go
 //	pulse      proposes the expiry pulse when the machine has something due        pulse.go
@@ -19,7 +19,7 @@
 //
 // Guards around hashicorp/raft v1.7.3, by its issue numbers: heartbeats go through the main loop (#695) and appends
 // are not pipelined (#611, #612), see transport.go; a store call that fails or hangs stops the group (#503, #614,
-// #666), see store.go and sweep.go; a leadership transfer that never ends stops it too (#696), see deliver.go.
+// #666), see store.go and sweep.go; a leadership transfer that never ends stops it too (#696), see actor.go.
 //
 // Only this package and those below it import hashicorp/raft. It must not import cluster or transport.
 package shard

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/hashicorp/raft"
 
@@ -95,7 +96,7 @@ func newGroup[R any](config Config, machine Machine[R], stores Stores) (*Group[R
 	g.replica = &replica[R]{machine: machine, metrics: g.metrics, fail: g.fail, rearm: g.armPulse, stop: g.stop}
 	g.replica.nextExpiry.Store(noExpiry)
 	g.replica.publish()
-	g.log = &guardedLog{LogStore: stores.Log, snapshots: stores.Snapshots, fail: g.fail}
+	g.log = &guardedLog{LogStore: stores.Log, snapshots: stores.Snapshots, fail: g.fail, watch: storeWatch{since: time.Now()}}
 	g.stable = &guardedStable{StableStore: stores.Stable, watch: &g.log.watch, fail: g.fail}
 	if stores.Transport == nil {
 		_, stores.Transport = raft.NewInmemTransport(raft.ServerAddress(config.ReplicaID))
@@ -116,7 +117,7 @@ func (g *Group[R]) start() error {
 	if err := g.startRaft(); err != nil {
 		return err
 	}
-	g.logger.Info("group opened", "snapshot", base, "lastIndex", g.raft.LastIndex(), "term", g.raft.CurrentTerm())
+	g.logger.Info("group opened", "snapshot", base, "firstIndex", g.Status().FirstIndex, "lastIndex", g.raft.LastIndex(), "term", g.raft.CurrentTerm())
 
 	g.askers.Go(g.act)
 	g.askers.Go(g.deliver)

@@ -35,12 +35,13 @@ func (g *Group[R]) followLeadership() {
 }
 
 // openActor waits until everything that earlier leaders committed is applied here: before that the machine's time and
-// state are old.
+// state are old. The clock then goes on from the machine's time.
 func (g *Group[R]) openActor() {
 	for g.raft.State() == raft.Leader {
 		term := g.raft.CurrentTerm()
 		err := g.raft.Barrier(barrierTimeout).Error()
 		if err == nil && g.raft.State() == raft.Leader && g.raft.CurrentTerm() == term {
+			g.config.Clock.Raise(g.replica.logTime())
 			g.queue.open()
 			g.lead.set(true)
 			if g.stopping() { // supervise shut it before it was opened

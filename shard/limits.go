@@ -18,6 +18,8 @@ const (
 	QueueBytesDefault = 64 << 20
 	// SnapshotBytesDefault is how much log is applied before a snapshot is taken.
 	SnapshotBytesDefault = 64 << 20
+	// SnapshotBytesMax bounds what a start may have to read again.
+	SnapshotBytesMax = 16 << 30
 )
 
 const (
@@ -36,7 +38,7 @@ const (
 	// barrierRetry is the pause before a failed barrier is tried again.
 	barrierRetry = 20 * time.Millisecond
 	// snapshotCheckInterval is how often the size of the log since the last snapshot is looked at.
-	snapshotCheckInterval = time.Second
+	snapshotCheckInterval = 100 * time.Millisecond
 	// snapshotRetry is the pause after a snapshot that failed.
 	snapshotRetry = 10 * time.Second
 	// failDrainMax bounds the wait for raft's answers before a failed group is torn down.

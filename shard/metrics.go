@@ -33,7 +33,7 @@ const (
 	metricTerm     = metricPrefix + "raft_term"
 	metricTermHelp = "Raft term."
 	metricIndex    = metricPrefix + "raft_index"
-	metricIdxHelp  = "Raft log index, by kind: last, commit, applied, snapshot."
+	metricIdxHelp  = "Raft log index, by kind: first, last, commit, applied, snapshot."
 	metricState    = metricPrefix + "raft_state"
 	metricStatHelp = "Raft state of this replica: 1 for the current state."
 )
@@ -75,10 +75,17 @@ func newMetrics() *metrics {
 		applySeconds:   histogram(metricApply, metricApplyHelp, 1e-6, 2, 20),    // 1 µs to 0.5 s
 		captureSeconds: histogram(metricCapture, metricCapHelp, 1e-6, 4, 12),    // 1 µs to 4 s
 		persistSeconds: histogram(metricPersist, metricPersHelp, 1e-3, 2, 18),   // 1 ms to 131 s
-		refusals: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: metricRefusals, Help: metricRefHelp,
-		}, []string{"reason"}),
+		refusals:       refusalCounters(),
 	}
+}
+
+// refusalCounters makes the series of every reason at once: a rate needs a value before the first refusal.
+func refusalCounters() *prometheus.CounterVec {
+	counters := prometheus.NewCounterVec(prometheus.CounterOpts{Name: metricRefusals, Help: metricRefHelp}, []string{"reason"})
+	for _, r := range refusals() {
+		counters.WithLabelValues(r.reason)
+	}
+	return counters
 }
 
 // register makes the metrics visible under the group's name. Two open groups of one name are an error.
@@ -108,11 +115,14 @@ func (m *metrics) unregister() {
 
 func (m *metrics) refused(err error) { m.refusals.WithLabelValues(reason(err)).Inc() }
 
-func reason(err error) string {
-	for _, known := range []struct {
-		err    error
-		reason string
-	}{
+// refusal is an error of Propose with its reason in metricRefusals.
+type refusal struct {
+	err    error
+	reason string
+}
+
+func refusals() []refusal {
+	return []refusal{
 		{ErrOverloaded, reasonOverloaded},
 		{ErrNotLeader, reasonNotLeader},
 		{ErrDiskFull, reasonDiskFull},
@@ -120,7 +130,12 @@ func reason(err error) string {
 		{ErrTransfer, reasonTransfer},
 		{ErrTooLarge, reasonTooLarge},
 		{ErrClosed, reasonClosed},
-	} {
+		{ErrUnknown, reasonUnknown},
+	}
+}
+
+func reason(err error) string {
+	for _, known := range refusals() {
 		if errors.Is(err, known.err) {
 			return known.reason
 		}
@@ -164,6 +179,7 @@ func (c *gauges) Collect(out chan<- prometheus.Metric) {
 	send(c.leads, one(s.Open))
 	send(c.failed, one(s.State == stateFailed))
 	send(c.term, float64(s.Term))
+	send(c.index, float64(s.FirstIndex), "first")
 	send(c.index, float64(s.LastIndex), "last")
 	send(c.index, float64(s.CommitIndex), "commit")
 	send(c.index, float64(s.AppliedIndex), "applied")

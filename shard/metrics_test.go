@@ -33,6 +33,9 @@ func TestMetrics(t *testing.T) {
 		}
 	}
 	check()
+	if series := testutil.CollectAndCount(newMetrics().refusals); series != len(refusals()) {
+		t.Fatalf("%d reasons are shown before the first refusal, not %d", series, len(refusals()))
+	}
 	if got := testutil.ToFloat64(b.metrics.refusals.WithLabelValues(reasonTooLarge)); got != 1 {
 		t.Fatalf("%v refusals counted", got)
 	}

@@ -38,7 +38,7 @@ func (g *Group[R]) pulse() {
 // pulseOnce proposes a pulse. moved says that the next expiry is another one; wait is the least pause before the next
 // pulse: none while more was due already, since one pulse does bounded work.
 func (g *Group[R]) pulseOnce() (wait time.Duration, moved bool) {
-	before, began := g.replica.nextExpiry.Load(), g.config.Clock.Now()
+	before, began := g.replica.nextExpiry.Load(), g.now()
 	if err := g.proposePulse(); err != nil {
 		if !errors.Is(err, ErrNotLeader) && !errors.Is(err, ErrClosed) {
 			g.logger.Warn("expiry pulse failed", "error", err)
@@ -59,11 +59,14 @@ func (g *Group[R]) untilPulse() (wait time.Duration, due bool) {
 	if next == noExpiry || !g.lead.open.Load() {
 		return never, false
 	}
-	if now := g.config.Clock.Now(); now < fsm.Time(next) {
-		return min(time.Duration(next-int64(now))*time.Millisecond, pulseSleepMax), false
+	if now := g.now(); now < fsm.Time(next) {
+		return time.Duration(min(next-int64(now), pulseSleepMax.Milliseconds())) * time.Millisecond, false
 	}
 	return 0, true
 }
+
+// now is the time that an entry would be stamped with: log time may be ahead of the clock.
+func (g *Group[R]) now() fsm.Time { return max(g.config.Clock.Now(), g.replica.logTime()) }
 
 func (g *Group[R]) proposePulse() error {
 	_, err := g.enqueue(g.replica.pulseCommand(), time.Now().Add(pulseTimeout), g.queue.pushFirst)

@@ -72,22 +72,24 @@ func (q *queue[R]) pushFirst(w *waiter[R]) error {
 	return nil
 }
 
-// next appends to batch what fits one entry, waiting for at least one command. false: the queue is closed and empty.
-func (q *queue[R]) next(batch []*waiter[R]) ([]*waiter[R], bool) {
+// wait waits for a command. false: the queue is closed and empty.
+func (q *queue[R]) wait() bool {
 	for {
-		var drained bool
-		batch, drained = q.take(batch)
-		if len(batch) > 0 {
-			return batch, true
-		}
-		if drained {
-			return batch, false
+		q.mu.Lock()
+		count, closed := q.count, q.closed
+		q.mu.Unlock()
+		switch {
+		case count > 0:
+			return true
+		case closed:
+			return false
 		}
 		<-q.wake
 	}
 }
 
-func (q *queue[R]) take(batch []*waiter[R]) (_ []*waiter[R], drained bool) {
+// take appends to batch what fits one entry; nothing when what waited has been swept.
+func (q *queue[R]) take(batch []*waiter[R]) []*waiter[R] {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	room := EntryBytesMax - entryHeadBytesMax
@@ -104,7 +106,7 @@ func (q *queue[R]) take(batch []*waiter[R]) (_ []*waiter[R], drained bool) {
 		q.head = (q.head + 1) % len(q.ring)
 		q.count--
 	}
-	return batch, q.closed && q.count == 0
+	return batch
 }
 
 // open lets commands in. A closed queue stays closed.

@@ -22,6 +22,9 @@ func (g *Group[R]) takeSnapshots() {
 		case <-ticker.C:
 		}
 		now := time.Now()
+		if g.stores.Space != nil && g.stores.Space.Low() {
+			continue // the log can wait; a snapshot would take the room that is kept for it
+		}
 		if now.Before(notBefore) || !g.snapshotDue(now.Sub(last)) {
 			continue
 		}

@@ -31,8 +31,8 @@ func (g *Group[R]) restoreBase() (base uint64, err error) {
 	var baseID string
 	taken := false
 	for _, meta := range metas {
-		var err error
-		taken, err = g.restoreOne(meta)
+		took, err := g.restoreOne(meta)
+		taken = taken || took
 		if err == nil {
 			base, baseID = meta.Index, meta.ID
 			break
@@ -56,7 +56,25 @@ func (g *Group[R]) restoreBase() (base uint64, err error) {
 			return 0, err
 		}
 	}
-	return base, g.stores.Snapshots.QuarantineDamaged(baseID)
+	if err := g.stores.Snapshots.QuarantineDamaged(baseID); err != nil {
+		return 0, err
+	}
+	return base, g.dropOvertaken(base)
+}
+
+// dropOvertaken removes a log that ends before the restored snapshot. Raft does so when it has installed one that a
+// leader sent; a crash in between leaves the old entries, to which the leader's next one would not join.
+func (g *Group[R]) dropOvertaken(base uint64) error {
+	first, err := g.log.FirstIndex()
+	if err != nil {
+		return err
+	}
+	last, err := g.log.LastIndex()
+	if err != nil || last == 0 || last >= base {
+		return err
+	}
+	g.logger.Warn("the log ends before the snapshot and is removed", "first", first, "last", last, "snapshot", base)
+	return g.stores.Log.DeleteRange(first, last)
 }
 
 func (g *Group[R]) restoreOne(meta *raft.SnapshotMeta) (taken bool, err error) {

@@ -19,7 +19,8 @@ import (
 // group stops and ends the calling goroutine of raft: its deferred functions answer what is in flight.
 type storeWatch struct {
 	running atomic.Bool
-	began   [storeCallsMax]atomic.Int64 // Unix nanoseconds of the calls under way; 0: free
+	since   time.Time                   // what the calls' times count from, monotonic: a wall clock that steps is no hung disk
+	began   [storeCallsMax]atomic.Int64 // nanoseconds after since of the calls under way; 0: free
 }
 
 // storeCallsMax is the most store calls watched at once: raft's main goroutine and its snapshots make one each.
@@ -29,7 +30,7 @@ func (w *storeWatch) start() { w.running.Store(true) }
 
 // call runs a store call that is watched.
 func (w *storeWatch) call(fn func() error) error {
-	now := time.Now().UnixNano()
+	now := max(time.Since(w.since).Nanoseconds(), 1)
 	for i := range w.began {
 		if w.began[i].CompareAndSwap(0, now) {
 			defer w.began[i].Store(0)
@@ -43,7 +44,7 @@ func (w *storeWatch) call(fn func() error) error {
 func (w *storeWatch) longest(now time.Time) (longest time.Duration) {
 	for i := range w.began {
 		if began := w.began[i].Load(); began != 0 {
-			longest = max(longest, now.Sub(time.Unix(0, began)))
+			longest = max(longest, now.Sub(w.since)-time.Duration(began))
 		}
 	}
 	return longest

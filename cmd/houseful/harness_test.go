@@ -26,6 +26,9 @@ const asHouseful = "BE_THE_HOUSEFUL_COMMAND"
 // patience is how long tests wait for what should happen at once, on a machine that is busy with other tests.
 const patience = 60 * time.Second
 
+// pollEvery is how often tests look again for what should happen soon.
+const pollEvery = 20 * time.Millisecond
+
 func TestMain(m *testing.M) {
 	if os.Getenv(asHouseful) != "" {
 		main()
@@ -148,6 +151,18 @@ func (c *child) waitFor(msg string) map[string]any {
 		}
 		c.wake.Wait()
 	}
+}
+
+// logged gives the log entries so far whose message is msg.
+func (c *child) logged(msg string) (entries []map[string]any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, entry := range c.log {
+		if entry["msg"] == msg {
+			entries = append(entries, entry)
+		}
+	}
+	return entries
 }
 
 func (c *child) logText() string {

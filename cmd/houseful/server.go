@@ -85,6 +85,7 @@ func (s *server) clusterConfig(registry prometheus.Registerer) cluster.Config {
 	c.HTTPAddress = s.listener.Addr().String()
 	c.TestClock, c.RequestTimeout = s.settings.TestClock, s.settings.RequestTimeout
 	c.FreeSpaceFloorBytes = int64(s.settings.FreeSpaceFloorMiB) << 20
+	c.SnapshotBytes = int64(s.settings.SnapshotKiB) << 10
 	c.Logger, c.Registerer = s.logger, registry
 	return c
 }

@@ -1101,22 +1101,23 @@ func (x *CancellingRecord) GetShow() uint64 {
 
 // Result is a command's answer, as it is kept for a retry and sent between nodes.
 type Result struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Code          uint32                 `protobuf:"varint,1,opt,name=code,proto3" json:"code,omitempty"`
-	Created       bool                   `protobuf:"varint,2,opt,name=created,proto3" json:"created,omitempty"`
-	Replayed      bool                   `protobuf:"varint,3,opt,name=replayed,proto3" json:"replayed,omitempty"`
-	Booking       *BookingView           `protobuf:"bytes,4,opt,name=booking,proto3" json:"booking,omitempty"`
-	Show          *ShowView              `protobuf:"bytes,5,opt,name=show,proto3" json:"show,omitempty"`
-	Refused       []*RefusedSeatView     `protobuf:"bytes,6,rep,name=refused,proto3" json:"refused,omitempty"`
-	NowMs         int64                  `protobuf:"varint,7,opt,name=now_ms,json=nowMs,proto3" json:"now_ms,omitempty"`
-	AtMs          int64                  `protobuf:"varint,8,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`
-	Refund        int64                  `protobuf:"varint,9,opt,name=refund,proto3" json:"refund,omitempty"`
-	Field         string                 `protobuf:"bytes,10,opt,name=field,proto3" json:"field,omitempty"`
-	Reason        string                 `protobuf:"bytes,11,opt,name=reason,proto3" json:"reason,omitempty"`
-	Claimant      []byte                 `protobuf:"bytes,12,opt,name=claimant,proto3" json:"claimant,omitempty"`
-	ClaimFinal    bool                   `protobuf:"varint,13,opt,name=claim_final,json=claimFinal,proto3" json:"claim_final,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Code           uint32                 `protobuf:"varint,1,opt,name=code,proto3" json:"code,omitempty"`
+	Created        bool                   `protobuf:"varint,2,opt,name=created,proto3" json:"created,omitempty"`
+	Replayed       bool                   `protobuf:"varint,3,opt,name=replayed,proto3" json:"replayed,omitempty"`
+	Booking        *BookingView           `protobuf:"bytes,4,opt,name=booking,proto3" json:"booking,omitempty"`
+	Show           *ShowView              `protobuf:"bytes,5,opt,name=show,proto3" json:"show,omitempty"`
+	Refused        []*RefusedSeatView     `protobuf:"bytes,6,rep,name=refused,proto3" json:"refused,omitempty"`
+	NowMs          int64                  `protobuf:"varint,7,opt,name=now_ms,json=nowMs,proto3" json:"now_ms,omitempty"`
+	AtMs           int64                  `protobuf:"varint,8,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`
+	Refund         int64                  `protobuf:"varint,9,opt,name=refund,proto3" json:"refund,omitempty"`
+	Field          string                 `protobuf:"bytes,10,opt,name=field,proto3" json:"field,omitempty"`
+	Reason         string                 `protobuf:"bytes,11,opt,name=reason,proto3" json:"reason,omitempty"`
+	Claimant       []byte                 `protobuf:"bytes,12,opt,name=claimant,proto3" json:"claimant,omitempty"`
+	ClaimFinal     bool                   `protobuf:"varint,13,opt,name=claim_final,json=claimFinal,proto3" json:"claim_final,omitempty"`
+	RefundCurrency string                 `protobuf:"bytes,14,opt,name=refund_currency,json=refundCurrency,proto3" json:"refund_currency,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Result) Reset() {
@@ -1238,6 +1239,13 @@ func (x *Result) GetClaimFinal() bool {
 		return x.ClaimFinal
 	}
 	return false
+}
+
+func (x *Result) GetRefundCurrency() string {
+	if x != nil {
+		return x.RefundCurrency
+	}
+	return ""
 }
 
 type BookingView struct {
@@ -1828,7 +1836,7 @@ const file_fsm_wire_snapshot_proto_rawDesc = "" +
 	"\ashow_id\x18\x01 \x01(\tR\x06showId\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\"&\n" +
 	"\x10CancellingRecord\x12\x12\n" +
-	"\x04show\x18\x01 \x01(\x04R\x04show\"\xa4\x03\n" +
+	"\x04show\x18\x01 \x01(\x04R\x04show\"\xcd\x03\n" +
 	"\x06Result\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\rR\x04code\x12\x18\n" +
 	"\acreated\x18\x02 \x01(\bR\acreated\x12\x1a\n" +
@@ -1844,7 +1852,8 @@ const file_fsm_wire_snapshot_proto_rawDesc = "" +
 	"\x06reason\x18\v \x01(\tR\x06reason\x12\x1a\n" +
 	"\bclaimant\x18\f \x01(\fR\bclaimant\x12\x1f\n" +
 	"\vclaim_final\x18\r \x01(\bR\n" +
-	"claimFinal\"\x96\x06\n" +
+	"claimFinal\x12'\n" +
+	"\x0frefund_currency\x18\x0e \x01(\tR\x0erefundCurrency\"\x96\x06\n" +
 	"\vBookingView\x12\x10\n" +
 	"\x03ref\x18\x01 \x01(\fR\x03ref\x12\x17\n" +
 	"\ashow_id\x18\x02 \x01(\tR\x06showId\x12\x17\n" +

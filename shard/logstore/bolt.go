@@ -7,13 +7,14 @@ import (
 	"log/slog"
 	"os"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/hashicorp/raft"
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 	"go.etcd.io/bbolt"
+
+	"github.com/houseful/houseful/shard/folder"
 )
 
 // BoltOptions configures OpenBolt. The zero value works.
@@ -46,7 +47,7 @@ type Bolt struct {
 	mark     *boltMark
 	watchdog *watchdog
 
-	failure atomic.Pointer[error]
+	*failure
 
 	// calls is held for reading by every call into store and for writing by Close, so that store outlives them. It guards shut.
 	calls sync.RWMutex
@@ -72,7 +73,7 @@ const trailerBytes = stableHeaderBytes
 // it, and every record afterwards. Errors: *CorruptError, ErrInUse, or what the operating system says.
 func OpenBolt(path string, options BoltOptions) (*Bolt, error) {
 	b := &Bolt{path: path, options: options.withDefaults()}
-	b.keepFrom = options.KeepFrom
+	b.failure = newFailure(path, b.options.Logger, b.options.Fatal)
 	if err := createBolt(path, b.fail); err != nil {
 		return nil, err
 	}
@@ -110,7 +111,7 @@ func (b *Bolt) start() (err error) {
 	if err := b.mark.advance(); err != nil {
 		return errors.Join(err, b.store.Close())
 	}
-	b.span = contents.span
+	b.window = newWindow(contents.span, b.options.KeepFrom)
 	b.watchdog = newWatchdog(b.options.StallTimeout, b.fail)
 	return nil
 }
@@ -118,8 +119,8 @@ func (b *Bolt) start() (err error) {
 func openBoltStore(path string) (*raftboltdb.BoltStore, error) {
 	store, err := raftboltdb.New(raftboltdb.Options{
 		Path: path,
-		// The free list is found by a scan on opening: a stored one that is wrong would hand out pages in use.
-		BoltOptions:             &bbolt.Options{Timeout: boltLockTimeout, NoFreelistSync: true, FreelistType: bbolt.FreelistMapType},
+		// The free list is stored, and verifyBolt holds it against the tree: that finds references to pages of old.
+		BoltOptions:             &bbolt.Options{Timeout: boltLockTimeout, FreelistType: bbolt.FreelistMapType},
 		MsgpackUseNewTimeFormat: true,
 	})
 	if err != nil {
@@ -144,18 +145,21 @@ func (b *Bolt) scan(contents *boltContents) error {
 	return nil
 }
 
-// Close closes the file. It waits for calls in flight.
+// Close closes the file. It waits for calls in flight. A store that failed is left as it is, see Pebble.Close.
 func (b *Bolt) Close() error {
-	b.appending.Lock()
-	defer b.appending.Unlock()
-	if _, err := b.window.close(); err != nil {
+	if _, err := b.window.close(b.set); err != nil {
 		return err
 	}
-	b.calls.Lock()
-	defer b.calls.Unlock()
-	b.shut = true
-	b.watchdog.close()
-	return errors.Join(b.store.Close(), b.mark.close())
+	return b.unless(func() error {
+		b.calls.Lock()
+		defer b.calls.Unlock()
+		b.shut = true
+		call := b.watchdog.begin("Close", boltReplica)
+		err := errors.Join(b.store.Close(), b.mark.close())
+		b.watchdog.end(call)
+		b.watchdog.close()
+		return err
+	})
 }
 
 // enter admits one call into the store; the caller ends it with leave.
@@ -175,24 +179,6 @@ func (b *Bolt) enter(name string) (*watchedCall, error) {
 func (b *Bolt) leave(call *watchedCall) {
 	b.watchdog.end(call)
 	b.calls.RUnlock()
-}
-
-// Err returns the reason for which the store failed, or nil.
-func (b *Bolt) Err() error {
-	if reason := b.failure.Load(); reason != nil {
-		return *reason
-	}
-	return nil
-}
-
-func (b *Bolt) fail(reason error) {
-	if !errors.Is(reason, ErrFailed) {
-		reason = fmt.Errorf("%w: %w", ErrFailed, reason)
-	}
-	if b.failure.CompareAndSwap(nil, &reason) {
-		b.options.Logger.Error("the log store failed, the process has to end", "file", b.path, "reason", reason)
-		b.options.Fatal(reason)
-	}
 }
 
 // GetLog reads one entry: raft.ErrLogNotFound outside the log, *CorruptError if the stored bytes do not match their checksum.
@@ -394,7 +380,7 @@ func createBolt(path string, fatal func(error)) error {
 	if err := os.Rename(temporary, path); err != nil {
 		return fmt.Errorf("logstore: create %s: %w", path, err)
 	}
-	if err := syncDir(parentDir(path)); err != nil {
+	if err := folder.Sync(parentDir(path)); err != nil {
 		fatal(err)
 		return err
 	}

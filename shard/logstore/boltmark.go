@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"sync"
 	"syscall"
+
+	"github.com/houseful/houseful/shard/folder"
 )
 
 // boltMark is a file with the number of a bbolt transaction: those up to it may have been acknowledged. It is written and fsynced after
@@ -136,7 +138,7 @@ func (m *boltMark) advance() error {
 		return err
 	}
 	if first {
-		if err := syncDir(filepath.Dir(m.path)); err != nil {
+		if err := folder.Sync(filepath.Dir(m.path)); err != nil {
 			m.fatal(err)
 			return err
 		}

@@ -13,7 +13,8 @@ import (
 //	id 8B | flags 2B | count 2B | overflow 4B | elements | keys and values, in order and without holes
 //
 // with branch elements (pos 4B, key size 4B, page 8B) or leaf elements (flags 4B, pos 4B, key size 4B, value size 4B), where pos counts
-// from the element. Pages 0 and 1 are meta pages, written in turn:
+// from the element; or it has the free list: page ids (8B), with count 0xFFFF their count first. Pages 0 and 1 are meta pages, written
+// in turn:
 //
 //	magic 4B | version 4B | page size 4B | flags 4B | root 8B | sequence 8B | free list 8B | pages 8B | transaction 8B | fnv64a 8B
 //
@@ -30,12 +31,17 @@ const (
 	boltBranchPage    = 1
 	boltLeafPage      = 2
 	boltMetaPage      = 4
+	boltFreePage      = 16
 	boltBucketElement = 1
 
 	boltPageSizeMin = 1 << 10
 	boltPageSizeMax = 64 << 10
 	// boltDepthMax bounds the tree: 2 children a branch would fill any disk long before.
 	boltDepthMax = 40
+	// boltFreeMany is the count of a free list whose first element is its count.
+	boltFreeMany = 0xFFFF
+	// boltNoFreeList is where the free list is in a file that has none. bbolt adds it on opening.
+	boltNoFreeList = 1<<64 - 1
 )
 
 // boltContents is what the check found.
@@ -53,6 +59,7 @@ func (c *boltContents) empty() bool { return c.span.first == 0 && len(c.stable) 
 type boltMeta struct {
 	pageSize    int64
 	root        uint64
+	free        uint64 // page of the free list
 	pages       uint64
 	transaction uint64
 }
@@ -104,7 +111,7 @@ func verifyBolt(path string) (*boltContents, error) {
 	if len(seen) != 2 || !seen["logs"] || !seen["conf"] {
 		return nil, corrupt(path, int64(f.meta.root)*f.meta.pageSize, "buckets are %v, not conf and logs", seen)
 	}
-	return contents, nil
+	return contents, f.verifyFree()
 }
 
 // locateEntry finds where entry index is, as well as that goes beside writers; 0 if it cannot be told.
@@ -158,6 +165,7 @@ func parseBoltMeta(page []byte) (boltMeta, string) {
 	m := boltMeta{
 		pageSize:    int64(binary.LittleEndian.Uint32(b[8:])),
 		root:        binary.LittleEndian.Uint64(b[16:]),
+		free:        binary.LittleEndian.Uint64(b[32:]),
 		pages:       binary.LittleEndian.Uint64(b[40:]),
 		transaction: binary.LittleEndian.Uint64(b[48:]),
 	}
@@ -259,9 +267,13 @@ func (f *boltFile) claim(id uint64, page boltPage) error {
 	if binary.LittleEndian.Uint64(header) != id || overflow+1 != needed {
 		return corrupt(f.path, page.offset, "header of page %d says page %d with overflow %d", id, binary.LittleEndian.Uint64(header), overflow)
 	}
+	return f.use(id, overflow)
+}
+
+func (f *boltFile) use(id, overflow uint64) error {
 	for part := id; part <= id+overflow; part++ {
 		if f.used[part] {
-			return corrupt(f.path, page.offset, "page %d is part of two others", part)
+			return corrupt(f.path, int64(id)*f.meta.pageSize, "page %d is part of two others", part)
 		}
 		f.used[part] = true
 	}

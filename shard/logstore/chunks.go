@@ -28,6 +28,9 @@ type chunkFormat struct {
 	// numbered is set for a WAL: chunks carry number, a mark ends the file, and the last byte of a record is never zero (see endMark).
 	numbered bool
 	number   uint32
+	// tearable is set for the newest WAL, of which the first fsynced bytes are known to be on the disk; see torn.go.
+	tearable bool
+	fsynced  int64
 }
 
 func manifestFormat() chunkFormat         { return chunkFormat{} }
@@ -42,9 +45,11 @@ func (f chunkFormat) pick(a, b int64) int64 {
 	return b
 }
 
-// fileTail says where the whole records of a file end, and whether the mark of a closed WAL follows (end is then behind it).
+// fileTail says where the whole records of a file end, and whether the mark of a closed WAL follows (end is then behind it). Up to
+// intact the bytes are what was written: an unfinished record may follow end.
 type fileTail struct {
 	end    int64
+	intact int64
 	closed bool
 }
 
@@ -70,7 +75,8 @@ type chunk struct {
 }
 
 // scanChunks checks every chunk of content. The record that the file ends inside of is dropped if it is short: its bytes stop before
-// its length does, and nothing says that they had been synced. Any other mismatch is a *CorruptError.
+// its length does, and nothing says that they had been synced. So is what a torn write left, where format allows for one. Any other
+// mismatch is a *CorruptError.
 func scanChunks(path string, content []byte, format chunkFormat) (fileTail, error) {
 	s := &chunkScan{path: path, content: content, format: format}
 	for {
@@ -79,15 +85,19 @@ func scanChunks(path string, content []byte, format chunkFormat) (fileTail, erro
 			s.record = s.at
 		}
 		if s.atEnd() {
-			return s.finish("ends inside a record")
+			return s.finish("ends inside a record", s.at)
 		}
 		if s.closed() {
-			return fileTail{end: s.at + numberedHeaderBytes, closed: true}, s.checkAfterClose()
+			end := s.at + numberedHeaderBytes
+			return fileTail{end: end, intact: end, closed: true}, s.checkAfterClose()
 		}
 		c, reason := s.parse()
 		if reason != "" {
 			if s.short(c) {
-				return s.finish(reason)
+				return s.finish(reason, max(s.written(), s.at))
+			}
+			if s.torn() {
+				return fileTail{end: s.record, intact: s.at}, nil
 			}
 			return fileTail{}, corrupt(s.path, s.at, "%s", reason)
 		}
@@ -133,12 +143,23 @@ func (s *chunkScan) checkAfterClose() error {
 	return nil
 }
 
-// finish ends the scan before the unfinished record, unless that had been synced.
-func (s *chunkScan) finish(reason string) (fileTail, error) {
-	if s.promised > uint64(s.record) && (s.inside || !s.atEnd()) {
+// finish ends the scan before the unfinished record, unless more than the intact bytes had been synced. A sync may end inside of a record
+// that was being written, so one that goes on behind it was not acknowledged by it.
+func (s *chunkScan) finish(reason string, intact int64) (fileTail, error) {
+	if s.promised > uint64(intact) {
 		return fileTail{}, lost(s.path, s.at, "%s, although %d bytes had been synced", reason, s.promised)
 	}
-	return fileTail{end: s.record}, nil
+	return fileTail{end: s.record, intact: intact}, nil
+}
+
+// written is where the bytes of the file end. After a power failure the rest may read as zeros. In a WAL that is told apart from data,
+// see endMark.
+func (s *chunkScan) written() int64 {
+	written := s.size()
+	for s.format.numbered && written > s.at && s.content[written-1] == 0 {
+		written--
+	}
+	return written
 }
 
 // parse reads and checks the chunk at s.at; a reason says what is wrong with it.
@@ -179,13 +200,7 @@ func (s *chunkScan) parse() (c chunk, reason string) {
 // short reports whether the bytes of the bad chunk c stop before its length does. A length with a flipped bit looks the same, but then
 // the checksum, which does not cover it, fits some of the bytes that are there.
 func (s *chunkScan) short(c chunk) bool {
-	written := s.size()
-	if s.format.numbered {
-		// After a power failure the end of a file may read as zeros. In a WAL that is told apart from data, see endMark.
-		for written > s.at && s.content[written-1] == 0 {
-			written--
-		}
-	}
+	written := s.written()
 	if c.end <= written {
 		return false
 	}

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/houseful/houseful/shard/folder"
 )
 
 // ErrDiskFull is returned by DiskSpace.Check below the floor: refuse the command, nothing was written.
@@ -88,7 +90,7 @@ func MakeBallast(dir string, sizeBytes int64) (made bool, err error) {
 	if err = errors.Join(err, file.Close()); err != nil {
 		return false, errors.Join(fmt.Errorf("logstore: ballast of %d bytes in %s: %w", sizeBytes, dir, err), os.Remove(path))
 	}
-	return true, syncDir(dir)
+	return true, folder.Sync(dir)
 }
 
 // RemoveBallast gives the space back. It is no error if there is no ballast.
@@ -100,5 +102,5 @@ func RemoveBallast(dir string) error {
 	if err != nil {
 		return fmt.Errorf("logstore: ballast: %w", err)
 	}
-	return syncDir(dir)
+	return folder.Sync(dir)
 }

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/houseful/houseful/shard/folder"
 )
 
 // ledgerName is the file of high-water marks, beside Pebble's own.
@@ -204,20 +206,9 @@ func writeFileDurably(path string, content []byte, fatal func(error)) error {
 	if err := os.Rename(temporary, path); err != nil {
 		return err
 	}
-	if err := syncDir(filepath.Dir(path)); err != nil {
+	if err := folder.Sync(filepath.Dir(path)); err != nil {
 		fatal(err)
 		return err
 	}
 	return nil
-}
-
-func syncDir(dir string) error {
-	file, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	if err := file.Sync(); err != nil {
-		return errors.Join(fmt.Errorf("fsync of %s: %w", dir, err), file.Close())
-	}
-	return file.Close()
 }

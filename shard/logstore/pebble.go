@@ -7,11 +7,12 @@ import (
 	"os"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/houseful/houseful/shard/folder"
 )
 
 // PebbleOptions configures OpenPebble. The zero value works.
@@ -69,7 +70,7 @@ type Pebble struct {
 	ledger   *ledger
 	watchdog *watchdog
 
-	failure atomic.Pointer[error]
+	*failure
 
 	// calls is held for reading by every call into db and for writing by Close, so that db outlives them. It guards shut.
 	calls sync.RWMutex
@@ -85,14 +86,15 @@ type Pebble struct {
 // package comment), so it takes as long as reading the log once. Errors: *CorruptError, ErrInUse, or what the operating system says.
 func OpenPebble(dir string, options PebbleOptions) (*Pebble, error) {
 	options = options.withDefaults()
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("logstore: create %s: %w", dir, err)
+	if err := folder.Make(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("logstore: %w", err)
 	}
 	lock, err := pebble.LockDirectory(dir, vfs.Default)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrInUse, dir, err)
 	}
 	p := &Pebble{dir: dir, options: options, lock: lock, open: make(map[uint64]*Replica)}
+	p.failure = newFailure(dir, options.Logger, options.Fatal)
 	if err := p.start(); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
@@ -131,8 +133,7 @@ func (p *Pebble) Replica(id uint64, options ReplicaOptions) (*Replica, error) {
 	if _, known := p.contents[id]; !known && len(p.contents) >= replicasMax {
 		return nil, fmt.Errorf("logstore: this node holds %d replicas, the most there may be", replicasMax)
 	}
-	r := &Replica{store: p, id: id}
-	r.keepFrom, r.span = options.KeepFrom, p.contents[id]
+	r := &Replica{window: newWindow(p.contents[id], options.KeepFrom), store: p, id: id}
 	p.contents[id] = r.span
 	p.open[id] = r
 	return r, nil
@@ -152,35 +153,28 @@ func (p *Pebble) Replicas() []uint64 {
 
 // DeleteReplica durably drops the log and the stable values of a replica. Its handle must be closed (ErrInUse).
 func (p *Pebble) DeleteReplica(id uint64) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
-		return ErrClosed
-	}
-	if p.open[id] != nil {
-		return fmt.Errorf("%w: replica %d", ErrInUse, id)
-	}
-	start, end := prefixKey(id, 0), prefixKey(id, kindEnd)
-	err := p.commit("DeleteReplica", id, 0, func(batch *pebble.Batch) error {
-		return batch.DeleteRange(start[:], end[:], nil)
-	})
+	// A handle keeps others out. Not the lock: the write may hang.
+	r, err := p.Replica(id, ReplicaOptions{})
 	if err != nil {
 		return err
 	}
-	delete(p.contents, id)
-	return nil
-}
-
-// Err returns the reason for which the store failed, or nil.
-func (p *Pebble) Err() error {
-	if reason := p.failure.Load(); reason != nil {
-		return *reason
+	start, end := prefixKey(id, 0), prefixKey(id, kindEnd)
+	err = p.commit("DeleteReplica", id, 0, func(batch *pebble.Batch) error {
+		return batch.DeleteRange(start[:], end[:], nil)
+	})
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.open, id)
+	if err == nil {
+		delete(p.contents, id)
 	}
-	return nil
+	_, _ = r.shut()
+	return err
 }
 
 // Close closes all handles and the database, waiting for calls in flight, and writes the high-water marks. A store that failed is left as
-// it is, files open and goroutines running, because Pebble may wait for ever for the disk; the process is ending. Close returns the reason.
+// it is, files open and goroutines running, because Pebble may wait for ever for the disk; the process is ending. Close then returns the
+// reason, at once, and also where the store fails while it waits.
 func (p *Pebble) Close() error {
 	p.mu.Lock()
 	if p.closed {
@@ -189,17 +183,19 @@ func (p *Pebble) Close() error {
 	}
 	p.closed = true
 	for _, r := range p.open {
-		_, _ = r.window.close() // one that is closed already is as good
+		_, _ = r.window.shut() // one that is closed already is as good
 	}
 	p.mu.Unlock()
-	if err := p.Err(); err != nil {
+	return p.unless(func() error {
+		p.calls.Lock()
+		defer p.calls.Unlock()
+		p.shut = true
+		call := p.watchdog.begin("Close", 0)
+		err := errors.Join(p.closeDatabase(), p.ledger.close(), p.lock.Close())
+		p.watchdog.end(call)
+		p.watchdog.close()
 		return err
-	}
-	p.calls.Lock()
-	defer p.calls.Unlock()
-	p.shut = true
-	p.watchdog.close()
-	return errors.Join(p.closeDatabase(), p.ledger.close(), p.lock.Close())
+	})
 }
 
 // closeDatabase turns Pebble's panics into errors: after a failed write its state is not sound.
@@ -210,17 +206,6 @@ func (p *Pebble) closeDatabase() (err error) {
 		}
 	}()
 	return p.db.Close()
-}
-
-// fail records the first fatal reason, logs it and ends the process.
-func (p *Pebble) fail(reason error) {
-	if !errors.Is(reason, ErrFailed) {
-		reason = fmt.Errorf("%w: %w", ErrFailed, reason)
-	}
-	if p.failure.CompareAndSwap(nil, &reason) {
-		p.options.Logger.Error("the log store failed, the process has to end", "dir", p.dir, "reason", reason)
-		p.options.Fatal(reason)
-	}
 }
 
 // usable says whether db may be called; calls is held.

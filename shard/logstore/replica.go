@@ -35,17 +35,16 @@ var (
 // ID returns the replica id.
 func (r *Replica) ID() uint64 { return r.id }
 
-// Close makes the handle refuse further calls; the data stays. It waits for an append in flight.
+// Close makes the handle refuse further calls; the data stays. It waits for an append in flight, unless the store has failed: that one
+// may hang for ever.
 func (r *Replica) Close() error {
 	p := r.store
-	r.appending.Lock()
-	defer r.appending.Unlock()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	held, err := r.window.close()
+	held, err := r.window.close(p.set)
 	if err != nil {
 		return err
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	delete(p.open, r.id)
 	p.contents[r.id] = held
 	return nil

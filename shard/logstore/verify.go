@@ -104,29 +104,33 @@ func verifyManifest(dir string, l *ledger, holdsData bool) error {
 	if err != nil {
 		return err
 	}
-	return checkMark(path, tail.end, l.mark(current))
+	return checkMark(path, tail, l.mark(current))
 }
 
 // checkMark holds what a file contains against what was once fsynced.
-func checkMark(path string, end, mark int64) error {
-	if end < mark {
-		return lost(path, end, "whole records end here, %d bytes were fsynced", mark)
+func checkMark(path string, tail fileTail, mark int64) error {
+	if tail.intact < mark {
+		return lost(path, tail.end, "whole records end here, %d bytes were fsynced", mark)
 	}
 	return nil
 }
 
-// verifyWAL checks one WAL file. A cut-off end is only possible in the newest one, and is then tidied up: the short record goes and the
-// mark of a clean end comes, because this file will soon not be the newest and then has to be whole.
+// verifyWAL checks one WAL file. A cut-off or torn end is only possible in the newest one, and is then tidied up: the record goes and
+// the mark of a clean end comes, because this file will soon not be the newest and then has to be whole.
 func verifyWAL(path string, file walFile, newest bool, l *ledger) error {
 	content, err := os.ReadFile(path)
 	if err != nil {
 		return fmt.Errorf("logstore: %w", err)
 	}
-	tail, err := scanChunks(path, content, walFormat(file.number))
+	format := walFormat(file.number)
+	if newest {
+		format = format.mayBeTorn(l.mark(file.name))
+	}
+	tail, err := scanChunks(path, content, format)
 	if err != nil {
 		return err
 	}
-	if err := checkMark(path, tail.end, l.mark(file.name)); err != nil {
+	if err := checkMark(path, tail, l.mark(file.name)); err != nil {
 		return err
 	}
 	if tail.closed {
@@ -156,7 +160,7 @@ func closeWAL(path string, end int64, number uint64) error {
 		err = file.Sync()
 	}
 	if err := errors.Join(err, file.Close()); err != nil {
-		return fmt.Errorf("logstore: drop the short last record of %s: %w", path, err)
+		return fmt.Errorf("logstore: drop the unfinished last record of %s: %w", path, err)
 	}
 	return nil
 }

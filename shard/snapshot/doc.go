@@ -16,5 +16,5 @@
 // crash leaves under ".tmp" is removed when the store is opened. A file found rotten is renamed to ".rotten" by
 // Quarantine and kept for the operator until newer snapshots push it out.
 //
-// The package starts no goroutine. It imports nothing of ours.
+// The package starts no goroutine. Of ours it imports shard/folder alone.
 package snapshot

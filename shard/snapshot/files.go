@@ -70,7 +70,7 @@ func (s *Store) Quarantine(id string) error {
 	if err := os.Rename(s.path(n, suffixSnapshot), s.path(n, suffixRotten)); err != nil {
 		return fmt.Errorf("quarantine snapshot: %w", err)
 	}
-	return errors.Join(syncFolder(s.folder), s.tidy())
+	return errors.Join(s.synced(s.syncFolder(s.folder)), s.tidy())
 }
 
 // QuarantineDamaged sets aside every snapshot newer than keep whose header or trailer cannot be read, and all when
@@ -93,14 +93,14 @@ func (s *Store) QuarantineDamaged(keep string) error {
 	return nil
 }
 
-// publish makes a finished temporary file visible.
+// publish makes a finished temporary file visible. Older snapshots go only after it is known to stay.
 func (s *Store) publish(temporary, id string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := os.Rename(temporary, filepath.Join(s.folder, id+suffixSnapshot)); err != nil {
 		return errors.Join(err, os.Remove(temporary))
 	}
-	if err := syncFolder(s.folder); err != nil {
+	if err := s.synced(s.syncFolder(s.folder)); err != nil {
 		return err
 	}
 	return s.tidy()
@@ -124,14 +124,16 @@ func (s *Store) tidy() error {
 			return err
 		}
 	}
-	s.newest.Store(0)
-	s.keepFrom.Store(1)
+	newest, keepFrom := uint64(0), uint64(1)
 	if len(kept) > 0 {
-		s.newest.Store(kept[0].index)
+		newest = kept[0].index
 	}
 	if len(kept) > 1 {
-		s.keepFrom.Store(kept[1].index + 1)
+		keepFrom = kept[1].index + 1
 	}
+	// Each stored once: they are read without the lock, and never say less than holds.
+	s.newest.Store(newest)
+	s.keepFrom.Store(keepFrom)
 	return s.removeOldRotten(kept)
 }
 
@@ -216,12 +218,4 @@ func payloadSize(file *os.File) (int64, error) {
 		return 0, fmt.Errorf("%w: %s: offset %d: no trailer", ErrRotten, file.Name(), at)
 	}
 	return int64(t.payloadBytes), nil
-}
-
-func syncFolder(folder string) error {
-	f, err := os.Open(folder)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
 }

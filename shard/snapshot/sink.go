@@ -45,7 +45,8 @@ func (s *Sink) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close makes the snapshot durable and visible, and lets go of those that are too many. On error nothing is visible.
+// Close makes the snapshot durable and visible, and lets go of those that are too many. On error nothing is visible, but after
+// an ErrSync of the folder, of which nobody knows.
 func (s *Sink) Close() error {
 	if s.closed {
 		return nil
@@ -81,7 +82,7 @@ func (s *Sink) finish() error {
 	if _, err := s.file.Write(s.wrote.encode()); err != nil {
 		return err
 	}
-	if err := s.file.Sync(); err != nil {
+	if err := s.store.synced(s.store.syncFile(s.file)); err != nil {
 		return err
 	}
 	return s.file.Close()

@@ -13,6 +13,8 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/hashicorp/raft"
+
+	"github.com/houseful/houseful/shard/folder"
 )
 
 const (
@@ -26,12 +28,20 @@ const (
 // ErrNotFound says that no snapshot has that id.
 var ErrNotFound = errors.New("no such snapshot")
 
+// ErrSync says that an fsync failed: the disk must not be trusted any more. See Options.Fatal.
+var ErrSync = errors.New("snapshot fsync failed")
+
 // Options are a store's settings. The zero value is usable.
 type Options struct {
 	// Retain is how many snapshots are kept; less than RetainMin means RetainMin.
 	Retain int
 	// Logger is told of rotten files. nil: slog's default.
 	Logger *slog.Logger
+	// Fatal is told of an fsync that failed, which also fails the call that needed it. The kernel may have dropped what it could not
+	// write and says so once, so, as after a failed fsync of a log, the disk must not be trusted and the process has to end. The
+	// snapshot in question is not listed, or, where it was its folder's fsync, may be gone after a crash; older ones are kept. nil:
+	// nobody is told.
+	Fatal func(error)
 }
 
 // Store is a folder of snapshots of one replica. Its methods may be called by many goroutines at once.
@@ -39,6 +49,11 @@ type Store struct {
 	folder string
 	retain int
 	logger *slog.Logger
+	fatal  func(error)
+
+	// What fsyncs, for tests to fail.
+	syncFile   func(*os.File) error
+	syncFolder func(path string) error
 
 	keepFrom atomic.Uint64
 	newest   atomic.Uint64
@@ -49,12 +64,18 @@ type Store struct {
 var _ raft.SnapshotStore = (*Store)(nil)
 
 // Open opens or makes the folder and removes what a crash left half written.
-func Open(folder string, options Options) (*Store, error) {
-	s := &Store{folder: folder, retain: max(options.Retain, RetainMin), logger: options.Logger}
+func Open(path string, options Options) (*Store, error) {
+	s := &Store{
+		folder: path, retain: max(options.Retain, RetainMin), logger: options.Logger, fatal: options.Fatal,
+		syncFile: (*os.File).Sync, syncFolder: folder.Sync,
+	}
 	if s.logger == nil {
 		s.logger = slog.Default()
 	}
-	if err := os.MkdirAll(folder, folderMode); err != nil {
+	if s.fatal == nil {
+		s.fatal = func(error) {}
+	}
+	if err := folder.Make(path, folderMode); err != nil {
 		return nil, fmt.Errorf("open snapshots: %w", err)
 	}
 	s.mu.Lock()
@@ -90,6 +111,15 @@ func (s *Store) Create(version raft.SnapshotVersion, index, term uint64, configu
 		return nil, errors.Join(fmt.Errorf("create snapshot: %w", err), sink.Cancel())
 	}
 	return sink, nil
+}
+
+// synced passes on what an fsync gave, after it told of a failure.
+func (s *Store) synced(err error) error {
+	if err != nil {
+		err = fmt.Errorf("%w: %w", ErrSync, err)
+		s.fatal(fmt.Errorf("snapshots in %s: %w", s.folder, err))
+	}
+	return err
 }
 
 // List gives the readable snapshots, newest first. One whose header or trailer is rotten is logged and left out;

@@ -3,6 +3,8 @@ package payment
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 )
 
 // ErrUnknownMethod says that no provider takes a payment method.
@@ -45,6 +47,9 @@ func NewProviders(providers ...Provider) *Providers {
 	}
 	return p
 }
+
+// Methods names every method that a provider takes, sorted.
+func (p *Providers) Methods() []string { return slices.Sorted(maps.Keys(p.byMethod)) }
 
 // Knows reports whether a provider takes the method.
 func (p *Providers) Knows(method string) bool { return p.byMethod[method] != nil }

@@ -3,6 +3,7 @@ package payment
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 )
 
@@ -23,6 +24,9 @@ func TestProviders(t *testing.T) {
 	charge.Method = MethodSandboxDeclined
 	if declined, err := providers.Charge(context.Background(), charge); err != nil || declined.Captured || declined.Ref != "" || declined.Reason == "" {
 		t.Errorf("a declined charge answered %+v, %v", declined, err)
+	}
+	if got, want := providers.Methods(), []string{MethodSandbox, MethodSandboxDeclined}; !slices.Equal(got, want) {
+		t.Errorf("the methods are %q, want %q", got, want)
 	}
 	charge.Method = "cowries"
 	if _, err := providers.Charge(context.Background(), charge); !errors.Is(err, ErrUnknownMethod) || providers.Knows("cowries") {

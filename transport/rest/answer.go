@@ -9,6 +9,12 @@ import (
 	"github.com/houseful/houseful/cluster"
 )
 
+// The outcomes of a call that was answered 503.
+const (
+	notApplied     = "not_applied" // nothing was done and nothing will be
+	outcomeUnknown = "unknown"     // it may or may not have been done
+)
+
 const messageInternal = "something went wrong here; the request id finds it in the server's log"
 
 // answerError writes the error a handler returned.
@@ -57,29 +63,30 @@ func (s *Server) classify(err error) *apiError {
 	case errors.As(err, &wrong):
 		return invalid(wrong.Field, "%s", wrong.Reason)
 	case errors.Is(err, cluster.ErrOverloaded):
-		return unavailable(codeOverloaded, "not_applied", "too much is waiting to be decided; nothing was done, ask again")
+		return unavailable(codeOverloaded, notApplied, "too much is waiting to be decided; nothing was done, ask again")
 	case errors.Is(err, cluster.ErrDiskFull):
-		return unavailable(codeUnavailable, "not_applied", "the disk is nearly full, so nothing new is accepted; nothing was done")
+		return unavailable(codeUnavailable, notApplied, "the disk is nearly full, so nothing new is accepted; nothing was done")
 	case errors.Is(err, cluster.ErrClosed):
-		return unavailable(codeUnavailable, "not_applied", "the server is stopping; nothing was done, ask again")
+		return unavailable(codeUnavailable, notApplied, "the server is stopping; nothing was done, ask again")
 	case errors.Is(err, cluster.ErrNotApplied):
-		return unavailable(codeUnavailable, "not_applied", "the server cannot decide this right now; nothing was done, ask again")
+		return unavailable(codeUnavailable, notApplied, "the server cannot decide this right now; nothing was done, ask again")
 	case errors.Is(err, cluster.ErrUnknown):
-		return unavailable(codeUnavailable, "unknown", "the outcome is not known yet; ask again with the same idempotency key, or look the booking up")
+		return unavailable(codeUnavailable, outcomeUnknown, "the outcome is not known yet; ask again with the same idempotency key, or look the booking up")
 	}
 	return refuse(fasthttp.StatusInternalServerError, codeInternal, messageInternal)
 }
 
 func unavailable(code, outcome, message string) *apiError {
 	e := refuse(fasthttp.StatusServiceUnavailable, code, message).withText("outcome", outcome)
-	e.retryAfter = retrySoonSeconds
+	e.retryAfter, e.quiet = retrySoonSeconds, outcome == notApplied
 	return e
 }
 
-// logFailure writes one line for an answer of the 500s. Refusals under load are counted, not logged: a log line for
-// each would be the next thing to fall over.
+// logFailure writes one line for an answer of the 500s that somebody should look into: what went wrong here, and what
+// is not known to be done. What was refused without effect is counted, not logged: the node says once why it refuses,
+// and a line for each caller would be the next thing to fall over.
 func (s *Server) logFailure(c *Call, known *apiError, err error) {
-	if known.code == codeOverloaded || known.quiet {
+	if known.quiet {
 		return
 	}
 	s.logger.Error("request failed", "requestId", string(c.requestID), "method", string(c.Method()), "path", clip(string(c.rawPath())),

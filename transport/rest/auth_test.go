@@ -51,6 +51,21 @@ func TestRolePermits(t *testing.T) {
 	}
 }
 
+// A show's audit is among the calls of its staff; a node's is for who watches the cluster.
+func TestAuditRoles(t *testing.T) {
+	want := map[string]Role{"auditShow": RoleStaff, "audit": RoleObserver, "getCluster": RoleObserver, "metrics": RoleObserver, "root": RolePublic}
+	s := &Server{}
+	for _, route := range s.routes() {
+		if role, ok := want[route.Name]; ok && role != route.Role {
+			t.Errorf("%s needs the role %s, want %s", route.Name, route.Role, role)
+		}
+		delete(want, route.Name)
+	}
+	if len(want) > 0 {
+		t.Errorf("there are no routes %v", want)
+	}
+}
+
 func TestMayActFor(t *testing.T) {
 	buyer, seller := Principal{Role: RoleBuyer, User: "u1"}, Principal{Role: RoleSeller}
 	if !buyer.mayActFor("u1") || buyer.mayActFor("u2") || buyer.mayActFor("") || !seller.mayActFor("u2") {

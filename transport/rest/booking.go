@@ -34,7 +34,7 @@ func (s *Server) holdSeats(c *Call) error {
 	if err := c.readHold(key); err != nil {
 		return err
 	}
-	result, err := s.node.Hold(&c.hold.command)
+	result, err := s.commands.Hold(&c.hold.command)
 	if err != nil {
 		return err
 	}
@@ -148,7 +148,7 @@ func (s *Server) releaseBooking(c *Call) error {
 	if err != nil {
 		return err
 	}
-	result, err := s.node.Release(ref, command)
+	result, err := s.commands.Release(ref, command)
 	return c.answerResult(result, err)
 }
 
@@ -181,7 +181,7 @@ func (s *Server) extendBooking(c *Call) error {
 	if err != nil {
 		return err
 	}
-	result, err := s.node.Extend(ref, command)
+	result, err := s.commands.Extend(ref, command)
 	return c.answerResult(result, err)
 }
 
@@ -207,7 +207,7 @@ func (s *Server) cancelBooking(c *Call) error {
 	if err != nil {
 		return err
 	}
-	result, err := s.node.Cancel(ref, command)
+	result, err := s.commands.Cancel(ref, command)
 	return c.answerResult(result, err)
 }
 

@@ -3,6 +3,8 @@ package rest
 import (
 	"context"
 	"fmt"
+	"math"
+	"strings"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -37,7 +39,7 @@ func (s *Server) confirmBooking(c *Call) error {
 	if method != "" {
 		return s.confirmThroughProvider(c, ref, command, method)
 	}
-	result, err := s.node.Confirm(ref, command)
+	result, err := s.commands.Confirm(ref, command)
 	return c.answerResult(result, err)
 }
 
@@ -56,15 +58,18 @@ func (c *Call) readConfirm() (command *wire.Confirm, method string, err error) {
 			}
 		}
 		if body.err == nil && !c.server.payments.Knows(method) {
-			body.fail("paymentMethod", "%q is not a method this server has a provider for", clip(method))
+			body.fail("paymentMethod", "%q is not a method this server has a provider for; it has %s", clip(method),
+				strings.Join(c.server.payments.Methods(), ", "))
 		}
 	} else {
 		command.Method, command.PaymentRef = methodExternal, body.paymentRef()
 		if body.has("amount") {
-			amount := body.integer("amount", 0, fsm.PriceMax*fsm.SeatsPerBookingMax)
+			amount := body.integer("amount", 0, math.MaxInt64) // a wrong one is money that came: the booking's books decide
 			command.Amount = &amount
 		}
-		command.Currency = body.currency()
+		if body.has("currency") {
+			command.Currency = body.currency("currency")
+		}
 	}
 	if body.err != nil {
 		return nil, "", body.err
@@ -85,20 +90,6 @@ func (o *object) paymentRef() string {
 	for i := range len(text) {
 		if text[i] <= ' ' || text[i] >= 0x7f {
 			o.fail("paymentRef", "must be 1 to %d visible ASCII characters", PaymentRefCharsMax)
-		}
-	}
-	return text
-}
-
-// currency reads an optional ISO 4217 code.
-func (o *object) currency() string {
-	if !o.has("currency") {
-		return ""
-	}
-	text := o.text("currency", TextCharsMax)
-	for i := range len(text) {
-		if text[i] < 'A' || text[i] > 'Z' || len(text) != 3 {
-			o.fail("currency", "must be three capital letters (ISO 4217)")
 		}
 	}
 	return text
@@ -130,7 +121,7 @@ func (s *Server) confirmThroughProvider(c *Call, ref fsm.BookingRef, command *wi
 	}
 	amount := booking.TotalAmount
 	command.Method, command.PaymentRef, command.Amount, command.Currency = method, outcome.Ref, &amount, booking.Currency
-	result, err := s.node.Confirm(ref, command)
+	result, err := s.commands.Confirm(ref, command)
 	return c.answerResult(result, err)
 }
 
@@ -150,7 +141,7 @@ func chargeable(booking *fsm.Booking, user string) *apiError {
 
 // failPayment frees the seats of a booking whose payment was declined, at once (M-23).
 func (s *Server) failPayment(c *Call, ref fsm.BookingRef, user, reason string) error {
-	result, err := s.node.Release(ref, &wire.Release{UserId: user, PaymentFailed: true})
+	result, err := s.commands.Release(ref, &wire.Release{UserId: user, PaymentFailed: true})
 	if err != nil {
 		return err
 	}

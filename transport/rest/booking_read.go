@@ -159,7 +159,7 @@ func (s *Server) findBooking(c *Call) error {
 	if !validIdempotencyKey([]byte(key)) {
 		return invalid("idempotencyKey", "must be 1 to %d visible ASCII characters", IdempotencyKeyCharsMax)
 	}
-	result, err := s.node.FindByKey(show, c.keyDigest(show, []byte(key)))
+	result, err := s.commands.FindByKey(show, c.keyDigest(show, []byte(key)))
 	if err != nil {
 		return err
 	}

@@ -63,8 +63,7 @@ func (c *Call) rawPath() []byte {
 // safeMethod reports whether the request only asks.
 func (c *Call) safeMethod() bool { return c.IsGet() || c.IsHead() || c.IsOptions() }
 
-// pathID gives the path's i-th parameter, which must be an id. code is what a path that cannot name anything is: a
-// text that is no id names nothing, so it is not found rather than invalid.
+// pathID gives the path's i-th parameter, which must be an id, percent-encoded or not; any other text is invalid.
 func (c *Call) pathID(i int) (string, error) {
 	raw := c.params[i]
 	if validID(raw) {

@@ -39,7 +39,7 @@ func (s *Server) putShow(c *Call) error {
 	if err != nil {
 		return err
 	}
-	result, err := s.node.PutShow(id, request)
+	result, err := s.commands.PutShow(id, request)
 	if err != nil {
 		return catalogueError(err)
 	}
@@ -52,7 +52,7 @@ func (s *Server) putShow(c *Call) error {
 func readShow(o *object) (cluster.ShowRequest, error) {
 	request := cluster.ShowRequest{
 		MovieID: o.id("movieId"), ScreenID: o.id("screenId"), StartsAt: o.time("startsAt"), EndsAt: o.optionalTime("endsAt"),
-		Currency:           o.text("currency", meta.NameBytesMax),
+		Currency:           o.currency("currency"),
 		HoldSeconds:        optionalBound(o, "holdSeconds", 1, fsm.HoldSecondsMax),
 		MaxSeatsPerBooking: optionalBound(o, "maxSeatsPerBooking", 1, fsm.SeatsPerBookingMax),
 		MaxHoldsPerUser:    optionalBound(o, "maxHoldsPerUser", 1, fsm.HoldsPerUserMax),

@@ -155,7 +155,7 @@ func TestManyHeaders(t *testing.T) {
 	request.WriteString("\r\n")
 	a.rawCall(request.String(), "431", codeInvalidRequest)
 	a.rawCall("GET /"+strings.Repeat("x", HeaderBytesMax)+" HTTP/1.1\r\nHost: localhost\r\n\r\n", "431", codeInvalidRequest)
-	for _, garbage := range []string{"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n", "hello\r\n\r\n", "GET / HTTP/9.9\r\nHost: localhost\r\n\r\n", "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: x\r\n\r\n"} {
+	for _, garbage := range []string{"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n", "hello\r\n\r\n", "GET /nothing HTTP/9.9\r\nHost: localhost\r\n\r\n", "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: x\r\n\r\n"} {
 		answer := a.rawCall(garbage, "", "")
 		if answer != "" && !strings.Contains(answer, " 400 ") && !strings.Contains(answer, " 404 ") && !strings.Contains(answer, " 403 ") {
 			t.Errorf("%q: got %.200q", garbage, answer)
@@ -251,10 +251,31 @@ func raiseOpenFiles(t *testing.T, want int) int {
 			t.Fatal(err)
 		}
 	}
-	const others = 500
-	if fit := int(min(limit.Cur, 1<<20)) - others; fit < want {
-		t.Logf("the limit of %d open files lets the test open %d connections instead of %d", limit.Cur, fit, want)
-		return fit
+	count, err := connectionsWithin(uint64(limit.Cur), want)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return want
+	if count < want {
+		t.Logf("the limit of %d open files lets the test open %d connections instead of %d", limit.Cur, count, want)
+	}
+	return count
+}
+
+// connectionsWithin gives how many of the wanted connections fit under a limit on open files, beside the files of a
+// test. Too few to prove anything are an error.
+func connectionsWithin(openFiles uint64, want int) (int, error) {
+	const others, least = 500, 1000
+	count := min(int(min(openFiles, 1<<20))-others, want)
+	if count < least {
+		return 0, fmt.Errorf("the limit of %d open files is too low: raise it to %d (ulimit -n)", openFiles, want+others)
+	}
+	return count, nil
+}
+
+func TestConnectionsWithin(t *testing.T) {
+	for openFiles, want := range map[uint64]int{0: 0, 1024: 0, 1499: 0, 1500: 1000, 4096: 3596, 10_500: 10_000, 1 << 20: 10_000, 1<<64 - 1: 10_000} {
+		if count, err := connectionsWithin(openFiles, 10_000); count != want || (err != nil) != (want == 0) {
+			t.Errorf("%d open files: %d connections, %v; want %d", openFiles, count, err, want)
+		}
+	}
 }

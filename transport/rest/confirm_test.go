@@ -24,6 +24,8 @@ func TestLateMoney(t *testing.T) {
 	if n := len(a.booking(id).at("payments").([]any)); n != 1 {
 		t.Errorf("the late payment is recorded %d times", n)
 	}
+	a.on(id, "confirm", `{"userId":"u","paymentRef":"LATE-2","amount":500,"currency":"EUR"}`).want(410, codeHoldExpired).
+		is("details.refund", "500").is("details.currency", "EUR") // what came, not the booking's
 	// A second payment of a confirmed booking is due back too.
 	paid := a.held(show, "u", "B1")
 	a.confirm(paid, "u", "PAY-1").want(200, "")
@@ -35,9 +37,16 @@ func TestAmountMismatch(t *testing.T) {
 	a := startAPI(t)
 	id := a.held(a.newShow(""), "u", "A1")
 	a.on(id, "confirm", `{"userId":"u","paymentRef":"P-1","amount":14999}`).want(409, codeAmountMismatch).is("details.totalAmount", "15000").is("details.refund", "14999")
-	a.on(id, "confirm", `{"userId":"u","paymentRef":"P-2","amount":15000,"currency":"EUR"}`).want(409, codeAmountMismatch)
+	a.on(id, "confirm", `{"userId":"u","paymentRef":"P-2","amount":15000,"currency":"EUR"}`).want(409, codeAmountMismatch).
+		is("details.currency", "INR").is("details.refund", "15000").is("details.refundCurrency", "EUR")
 	a.on(id, "confirm", `{"userId":"u","paymentRef":"P-1","amount":14999}`).want(409, codeAmountMismatch)
 	a.booking(id).is("status", "PENDING").is("payments.0.status", "REFUND_DUE").is("payments.1.currency", "EUR") // the hold lives on
+	// However much it is, money that came is recorded; only what is no amount is refused.
+	a.on(id, "confirm", `{"userId":"u","paymentRef":"P-4","amount":9223372036854775807}`).want(409, codeAmountMismatch)
+	a.booking(id).is("payments.2.amount", "9223372036854775807").is("payments.2.status", "REFUND_DUE")
+	for _, amount := range []string{"-1", "1.5", `"15000"`, "9223372036854775808", "1e3"} {
+		a.on(id, "confirm", `{"userId":"u","paymentRef":"P-5","amount":`+amount+`}`).want(400, codeInvalidRequest).is("details.field", "amount")
+	}
 	a.on(id, "confirm", `{"userId":"u","paymentRef":"P-3","amount":15000,"currency":"INR"}`).want(200, "").is("status", "CONFIRMED")
 }
 
@@ -79,7 +88,8 @@ func TestSandbox(t *testing.T) {
 	show := a.newShow("")
 	const pay, decline = `{"userId":"u","paymentMethod":"sandbox"}`, `{"userId":"u","paymentMethod":"sandbox-declined"}`
 	id := a.held(show, "u", "A1")
-	a.on(id, "confirm", `{"userId":"u","paymentMethod":"cowries"}`).want(400, codeInvalidRequest).is("details.field", "paymentMethod")
+	a.on(id, "confirm", `{"userId":"u","paymentMethod":"cowries"}`).want(400, codeInvalidRequest).is("details.field", "paymentMethod").
+		is("message", `paymentMethod: "cowries" is not a method this server has a provider for; it has sandbox, sandbox-declined`)
 	paid := a.on(id, "confirm", pay).want(200, "").is("status", "CONFIRMED").is("payments.0.method", "sandbox").is("payment.amount", "15000")
 	again := a.on(id, "confirm", pay).want(200, "").is("version", paid.text("version"))
 	if again.header.Get("Idempotent-Replayed") != "true" {

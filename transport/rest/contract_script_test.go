@@ -82,7 +82,7 @@ func (s *contractScript) seats() {
 	version := s.call("GET", base+"/seats", "").text("version")
 	s.call("GET", base+"/availability?since=1&minVersion="+version, "").want(200, "")
 	s.call("GET", base+"/availability?since=99999", "").want(200, "")
-	for _, path := range []string{"/seats?minVersion=x", "/seats?minVersion=99999", "/layout?v=x", "/availability?since=-1", "/stream?since=x"} {
+	for _, path := range []string{"/seats?minVersion=x", "/seats?minVersion=99999", "/layout?v=x", "/availability?since=-1", "/stream?since=x", "/stream?minVersion=99999"} {
 		s.call("GET", base+path, "").want(400, codeInvalidRequest)
 	}
 	for _, path := range []string{"/seats", "/layout", "/availability", "/stream"} {
@@ -191,7 +191,7 @@ func (s *contractScript) staff() {
 
 func (s *contractScript) operations() {
 	s.t.Helper()
-	for _, path := range []string{"/healthz", "/readyz", "/metrics", "/api/v1/cluster", "/api/v1/audit"} {
+	for _, path := range []string{"/", "/healthz", "/readyz", "/metrics", "/api/v1/cluster", "/api/v1/audit"} {
 		s.call("GET", path, "").want(200, "")
 	}
 	s.call("POST", "/api/v1/test/clock/advance", `{"seconds":1}`).want(200, "")

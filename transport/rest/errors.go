@@ -54,7 +54,7 @@ type apiError struct {
 	details    []byte // the members of the details object, encoded; empty: no details
 	retryAfter int    // seconds; 0: no Retry-After
 	allow      string // the Allow header of a 405
-	quiet      bool   // a 503 that is an ordinary answer: not logged
+	quiet      bool   // a failure that is not logged: nothing happened, or its cause is in the log already
 }
 
 func (e *apiError) Error() string { return e.code + ": " + e.message }

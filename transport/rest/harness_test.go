@@ -33,12 +33,26 @@ type testAPI struct {
 	closed bool // the test closed the node itself, after an audit
 }
 
-// startAPI starts a server; change may adapt its configuration.
+// startAPI starts a server over a new node with the catalogue; change may adapt its configuration.
 func startAPI(t *testing.T, change ...func(*Config)) *testAPI {
 	t.Helper()
-	nodeConfig := cluster.DefaultConfig()
-	nodeConfig.DataDir, nodeConfig.Shards, nodeConfig.TestClock = t.TempDir(), 2, true
-	nodeConfig.FreeSpaceFloorBytes, nodeConfig.BallastBytes = 0, 0
+	a := startAPIOn(t, nodeConfig(t), change...)
+	a.catalogue()
+	return a
+}
+
+// nodeConfig is a node's in a new folder.
+func nodeConfig(t *testing.T) cluster.Config {
+	t.Helper()
+	config := cluster.DefaultConfig()
+	config.DataDir, config.Shards, config.TestClock = t.TempDir(), 2, true
+	config.FreeSpaceFloorBytes, config.BallastBytes = 0, 0
+	return config
+}
+
+// startAPIOn starts a server over a node that may have a history.
+func startAPIOn(t *testing.T, nodeConfig cluster.Config, change ...func(*Config)) *testAPI {
+	t.Helper()
 	node, err := cluster.Open(context.Background(), nodeConfig)
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +89,6 @@ func startAPI(t *testing.T, change ...func(*Config)) *testAPI {
 	})
 	eventually(t, "the node is ready", func() bool { return node.Ready() == nil })
 	t.Cleanup(a.audit)
-	a.catalogue()
 	return a
 }
 

@@ -16,7 +16,10 @@ func TestConventions(t *testing.T) {
 	hold := func(headers ...string) *answer { return a.call("POST", "/api/v1/bookings/hold", body, headers...) }
 
 	a.call("GET", "/api/v1/nothing", "").want(404, codeNotFound)
-	a.call("GET", "/", "").want(404, codeNotFound)
+	a.call("GET", "/", "").want(200, "").is("name", "Houseful").is("links.cities", "/api/v1/cities")
+	a.call("GET", "/?x=1", "").want(200, "")
+	a.call("GET", "//", "").want(404, codeNotFound)
+	a.call("POST", "/", "").want(405, codeMethodNotAllowed)
 	a.call("GET", "/api/v1/bookings/", "").want(404, codeNotFound)
 	a.call("GET", "/api/v1/shows/x%2Fy/bookings?idempotencyKey=k", "").want(400, codeInvalidRequest).is("details.field", "id")
 	a.call("GET", "/api/v1/shows/%73how-1", "").want(200, "").is("id", show)

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"context"
+	"runtime/debug"
 	"strconv"
 	"time"
 
@@ -16,14 +17,33 @@ import (
 // auditTimeout bounds an audit, which reads everything.
 const auditTimeout = 5 * time.Minute
 
+// root answers who looks what is here.
+func (s *Server) root(c *Call) error {
+	dst := appendString(append(c.buffer(), `{"name":"Houseful","version":`...), s.version)
+	return c.answer(fasthttp.StatusOK, append(dst, `,"links":{"cities":"`+apiBase+`/cities","ready":"/readyz","metrics":"/metrics"},`+
+		`"docs":"docs/openapi.yaml beside the source describes every call under `+apiBase+`"}`...))
+}
+
+// buildVersion is what the Go tool stamped into the program.
+func buildVersion() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "(devel)"
+}
+
 // healthz says that the process lives.
 func (s *Server) healthz(c *Call) error {
 	return c.answer(fasthttp.StatusOK, append(c.buffer(), `{"status":"ok"}`...))
 }
 
-// readyz says whether the node can serve, and if not, why not yet.
+// readyz says whether a load balancer should send callers here, and if not, why not (yet). A node whose disk is below
+// its floor answers reads, but refuses whoever wants to buy: others should have those callers.
 func (s *Server) readyz(c *Call) error {
 	err := s.node.Ready()
+	if err == nil {
+		err = s.node.Writable()
+	}
 	if s.stopContext.Err() != nil {
 		err = cluster.ErrClosed
 	}

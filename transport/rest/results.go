@@ -86,7 +86,8 @@ func errBookingState(booking *fsm.Booking) *apiError {
 func errAmountMismatch(r *fsm.Result) *apiError {
 	return refuse(fasthttp.StatusConflict, codeAmountMismatch,
 		"amount or currency is not the booking's; the payment is recorded as due back, and the hold lives on").
-		withInt("totalAmount", r.Booking.TotalAmount).withText("currency", r.Booking.Currency).withInt("refund", r.Refund)
+		withInt("totalAmount", r.Booking.TotalAmount).withText("currency", r.Booking.Currency).
+		withInt("refund", r.Refund).withText("refundCurrency", r.RefundCurrency)
 }
 
 // errReplace refuses a hold whose replace names nothing that it could replace.
@@ -98,13 +99,13 @@ func errReplace(r *fsm.Result) *apiError {
 	return e
 }
 
-// withRefund says how much money, which came with this call, is due back.
+// withRefund says how much money, which came with this call, is due back. Its currency need not be the booking's.
 func (e *apiError) withRefund(r *fsm.Result) *apiError {
-	if r.Refund <= 0 || r.Booking == nil {
+	if r.Refund <= 0 {
 		return e
 	}
 	e.message += "; the payment is recorded and due back"
-	return e.withInt("refund", r.Refund).withText("currency", r.Booking.Currency)
+	return e.withInt("refund", r.Refund).withText("currency", r.RefundCurrency)
 }
 
 // refuseSeats answers that seats could not be had: every one of them, why, and when it may come free. A hot show gives

@@ -51,12 +51,13 @@ func (s *Server) staffRoutes() []Route {
 		{Name: "resumeShow", Method: "POST", Pattern: apiBase + "/shows/{id}/resume", Role: RoleStaff, Handle: s.resumeShow, noStore: true},
 		{Name: "closeShow", Method: "POST", Pattern: apiBase + "/shows/{id}/close", Role: RoleStaff, Handle: s.closeShow, noStore: true},
 		{Name: "cancelShow", Method: "POST", Pattern: apiBase + "/shows/{id}/cancel", Role: RoleStaff, Handle: s.cancelShow, noStore: true},
-		{Name: "auditShow", Method: "GET", Pattern: apiBase + "/shows/{id}/audit", Role: RoleObserver, Handle: s.auditShow, noStore: true},
+		{Name: "auditShow", Method: "GET", Pattern: apiBase + "/shows/{id}/audit", Role: RoleStaff, Handle: s.auditShow, noStore: true},
 	}
 }
 
 func (s *Server) operationRoutes() []Route {
 	routes := []Route{
+		{Name: "root", Method: "GET", Pattern: "/", Role: RolePublic, Handle: s.root, noStore: true},
 		{Name: "healthz", Method: "GET", Pattern: "/healthz", Role: RolePublic, Handle: s.healthz, noStore: true},
 		{Name: "readyz", Method: "GET", Pattern: "/readyz", Role: RolePublic, Handle: s.readyz, noStore: true},
 		{Name: "metrics", Method: "GET", Pattern: "/metrics", Role: RoleObserver, Handle: s.showMetrics, noStore: true},

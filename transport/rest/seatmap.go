@@ -77,9 +77,9 @@ func (s *Server) awaitVersion(id fsm.ShowID, minVersion uint64) (*seatMap, error
 		select {
 		case <-poll.C:
 		case <-deadline.C:
-			return nil, unavailable(codeUnavailable, "not_applied", "this node has not reached that version yet; ask again")
+			return nil, unavailable(codeUnavailable, notApplied, "this node has not reached that version yet; ask again")
 		case <-s.Stopping():
-			return nil, unavailable(codeUnavailable, "not_applied", "the server is stopping; ask again")
+			return nil, unavailable(codeUnavailable, notApplied, "the server is stopping; ask again")
 		}
 	}
 }

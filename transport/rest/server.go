@@ -31,7 +31,9 @@ type Server struct {
 	corsOrigins map[string]struct{}
 
 	node     *cluster.Node
+	commands commands // of the node
 	nodeID   []byte
+	version  string // of the program
 	payments *payment.Providers
 	logger   *slog.Logger
 	maps     *seatMapCache
@@ -58,8 +60,8 @@ func New(cfg Config) (*Server, error) {
 	}
 	s := &Server{
 		cfg: cfg, corsOrigins: make(map[string]struct{}, len(cfg.CORSOrigins)),
-		node: cfg.Node, nodeID: []byte(cfg.Node.ID()), payments: cfg.Payments, logger: cfg.Logger,
-		requestIDs: newIDSource(),
+		node: cfg.Node, commands: cfg.Node, nodeID: []byte(cfg.Node.ID()), payments: cfg.Payments, logger: cfg.Logger,
+		requestIDs: newIDSource(), version: buildVersion(),
 	}
 	s.stopContext, s.stop = context.WithCancel(context.Background())
 	s.metricsPage = s.metricsHandler()
@@ -138,10 +140,7 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx) {
 	c.takeRequestID()
 	c.Response.Header.SetCanonical(headerNode, s.nodeID)
 	if s.inFlight.Add(1) > int64(s.cfg.RequestsMax) {
-		s.answerError(c, &apiError{
-			status: fasthttp.StatusServiceUnavailable, code: codeOverloaded, message: "too many requests are in work; ask again",
-			retryAfter: retrySoonSeconds, details: []byte(`"outcome":"not_applied"`),
-		})
+		s.answerError(c, unavailable(codeOverloaded, notApplied, "too many requests are in work; ask again"))
 		return
 	}
 	if err := s.run(c); err != nil {

@@ -24,7 +24,7 @@ func (s *Server) changeBlock(c *Call, unblock bool) error {
 	if err != nil {
 		return err
 	}
-	result, err := s.node.Block(command)
+	result, err := s.commands.Block(command)
 	deed := "blocked"
 	if unblock {
 		deed = "unblocked"
@@ -69,7 +69,7 @@ func (s *Server) control(c *Call, action wire.ShowAction) error {
 	if err := c.noBody(); err != nil {
 		return err
 	}
-	result, err := s.node.ControlShow(&wire.ControlShow{ShowId: string(show), Action: action})
+	result, err := s.commands.ControlShow(&wire.ControlShow{ShowId: string(show), Action: action})
 	return c.answerShowState(result, err, "changed")
 }
 

@@ -12,22 +12,16 @@ import (
 // The connection leaves the HTTP server: a stream outlives the limits of a request, writes shared bytes without a
 // copy, and must not hold up the server's shutdown.
 func (s *Server) streamShow(c *Call) error {
-	id, err := c.showID()
-	if err != nil {
-		return err
-	}
 	since, resume, err := streamPosition(c)
 	if err != nil {
 		return err
 	}
-	show, ok, err := s.node.Show(id)
-	switch {
-	case err != nil:
+	m, err := s.currentMap(c) // where the stream begins, so that ?minVersion holds for its first event
+	if err != nil {
 		return err
-	case !ok:
-		return errNoShow()
 	}
-	s.mapHeaders(c, id)
+	show := m.show
+	s.mapHeaders(c, show.ID)
 	header := &c.Response.Header
 	header.SetContentType("text/event-stream")
 	header.Set("Cache-Control", "no-store")
@@ -36,7 +30,7 @@ func (s *Server) streamShow(c *Call) error {
 		return nil
 	}
 	if err := s.streams.full(); err != nil {
-		return unavailable(codeOverloaded, "not_applied", err.Error()+"; ask again")
+		return unavailable(codeOverloaded, notApplied, err.Error()+"; ask again")
 	}
 	header.SetContentLength(-2) // the end of the connection is the end of the stream
 	header.SetConnectionClose()

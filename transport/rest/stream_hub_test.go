@@ -57,7 +57,8 @@ type follower struct {
 	started bool
 	version uint64
 	letters []byte
-	status  string
+	status  string // as the last event had it
+	shown   string // as the last show event had it
 	layout  uint64
 	names   map[string]int // events by name
 }
@@ -130,7 +131,7 @@ func (f *follower) take(name string, id uint64, data string) error {
 		if err := json.Unmarshal([]byte(data), &event); err != nil {
 			return err
 		}
-		f.status = event.Status
+		f.status, f.shown = event.Status, event.Status
 		return nil
 	}
 	body := decodeMap(f.t, []byte(data))
@@ -358,6 +359,51 @@ func TestStreamShowAndLayout(t *testing.T) {
 	if err := level.next(); err != nil || level.names["changes"] != 1 || level.status != "CLOSED" {
 		t.Error("a client that is level", err, level.names)
 	}
+}
+
+// A client that goes by show events alone misses no sale state while it is away, whether it comes back to changes or to a
+// snapshot. (M-31)
+func TestStreamResumeTellsTheSaleState(t *testing.T) {
+	r := newStreamRig(t, 20, 10, quick)
+	f := r.follow(0)
+	f.catchUp(1)
+	for _, step := range []struct {
+		action wire.ShowAction
+		layout bool
+		want   string
+	}{
+		{wire.ShowAction_SHOW_ACTION_PAUSE, false, "PAUSED"},
+		{wire.ShowAction_SHOW_ACTION_RESUME, false, "ON_SALE"},
+		{wire.ShowAction_SHOW_ACTION_CLOSE, true, "CLOSED"},
+		{wire.ShowAction_SHOW_ACTION_CANCEL, false, "CANCELLED"},
+	} {
+		_ = f.conn.Close()
+		eventually(t, "the stream is gone", func() bool { return r.hub.count() == 0 || pokeSeats(r) })
+		if step.layout {
+			r.putShow(t, 20)
+		}
+		r.box.control(step.action)
+		f.names = map[string]int{}
+		r.connect(f, 0)
+		for range 2 {
+			if err := f.next(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if f.shown != step.want || f.names["show"] != 1 {
+			t.Errorf("after %s the client was shown %q: %v", step.action, f.shown, f.names)
+		}
+		if want, _ := r.letters(); string(f.letters) != want || (f.names["snapshot"] == 1) != step.layout {
+			t.Errorf("after %s: %v, %s", step.action, f.names, f.letters)
+		}
+	}
+}
+
+// pokeSeats makes an event about seats, so that a stream whose client has gone finds out.
+func pokeSeats(r *streamRig) bool {
+	r.block(false, 1)
+	r.block(true, 1)
+	return false
 }
 
 // A status that changes with time alone reaches the streams.

@@ -53,7 +53,8 @@ func (h *streamHub) serve(conn net.Conn, head []byte, show fsm.Show, resume bool
 	}
 }
 
-// begin sends the first event: what changed since the version that the client has, or else everything.
+// begin sends the first event: what changed since the version that the client has, or else everything. A client that
+// comes back gets a show event as well, changed or not: it has missed those of the time it was away.
 func (s *stream) begin(resume bool, since uint64) error {
 	s.place = s.watch.end() // before the read, so that nothing is between the two
 	if resume {
@@ -63,21 +64,35 @@ func (s *stream) begin(resume bool, since uint64) error {
 		}
 		if complete {
 			s.version = show.Version
-			return s.write(appendChangesEvent(nil, &show, changes))
+			return s.write(appendShowEvent(appendChangesEvent(nil, &show, changes), &show))
 		}
+		return s.resync()
 	}
-	return s.resync()
+	m, err := s.snapshot()
+	if err != nil {
+		return err
+	}
+	return s.write(appendSnapshotEvent(nil, &m.show, m.letters))
 }
 
-// resync sends everything.
+// resync sends everything to a client that has missed something, the sale state in a show event as well.
 func (s *stream) resync() error {
+	m, err := s.snapshot()
+	if err != nil {
+		return err
+	}
+	return s.write(appendShowEvent(appendSnapshotEvent(nil, &m.show, m.letters), &m.show))
+}
+
+// snapshot gives the map that the stream goes on from.
+func (s *stream) snapshot() (*seatMap, error) {
 	s.place = s.watch.end()
 	m, err := s.hub.maps.get(s.watch.id, s.version)
 	if err != nil || m == nil {
-		return errStreamEnded
+		return nil, errStreamEnded
 	}
 	s.version = m.show.Version
-	return s.write(appendSnapshotEvent(nil, &m.show, m.letters))
+	return m, nil
 }
 
 // deliver sends what happened since. changed is closed when there is more.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/houseful/houseful/cluster"
 	"github.com/houseful/houseful/fsm/meta"
+	"github.com/houseful/houseful/shard"
 )
 
 // ProcsMin is the fewest threads that run Go code unless gomaxprocs says otherwise. A goroutine in fsync holds its
@@ -32,6 +33,7 @@ type Serve struct {
 	RequestTimeout    time.Duration `koanf:"request-timeout" usage:"longest time a call may take before it is answered as of unknown outcome"`
 	StopTimeout       time.Duration `koanf:"stop-timeout" usage:"longest time a stop waits for calls in flight"`
 	FreeSpaceFloorMiB int           `koanf:"free-space-floor-mib" usage:"refuse writes when the data folder's disk has less free space, MiB"`
+	SnapshotKiB       int           `koanf:"snapshot-kib" usage:"log that a shard applies between two snapshots, KiB"`
 
 	LogFormat  string `koanf:"log-format" usage:"text or json"`
 	LogLevel   string `koanf:"log-level" usage:"debug, info, warn or error"`
@@ -53,6 +55,7 @@ func Default() Serve {
 		RequestTimeout:    5 * time.Second,
 		StopTimeout:       30 * time.Second,
 		FreeSpaceFloorMiB: 256,
+		SnapshotKiB:       shard.SnapshotBytesDefault >> 10,
 		LogFormat:         "text",
 		LogLevel:          "info",
 		GCPercent:         200,
@@ -90,6 +93,8 @@ func (c *Serve) Validate() error {
 		return fmt.Errorf("stop-timeout: %v is not between 0s and 1h", c.StopTimeout)
 	case c.FreeSpaceFloorMiB < 1 || c.FreeSpaceFloorMiB > 1<<20:
 		return fmt.Errorf("free-space-floor-mib: %d is not between 1 and %d", c.FreeSpaceFloorMiB, 1<<20)
+	case c.SnapshotKiB < 1 || c.SnapshotKiB > shard.SnapshotBytesMax>>10:
+		return fmt.Errorf("snapshot-kib: %d is not between 1 and %d", c.SnapshotKiB, shard.SnapshotBytesMax>>10)
 	case c.LogFormat != "text" && c.LogFormat != "json":
 		return fmt.Errorf("log-format: %q is neither text nor json", c.LogFormat)
 	case c.GoMaxProcs < 0 || c.GoMaxProcs > 4096:

@@ -37,8 +37,8 @@ func TestEverySettingInThreeWays(t *testing.T) {
 	values := map[string]string{
 		"data-dir": "/srv/seats", "http": "localhost:9000", "node-id": "n7", "zone": "rack-2", "shards": "16",
 		"cors-origin": "https://a.example,https://b.example", "demo": "true", "test-clock": "true",
-		"request-timeout": "2s", "stop-timeout": "3s", "free-space-floor-mib": "512", "log-format": "json",
-		"log-level": "debug", "gomaxprocs": "6", "gc-percent": "150", "peer": "127.0.0.1:7000",
+		"request-timeout": "2s", "stop-timeout": "3s", "free-space-floor-mib": "512", "snapshot-kib": "1024",
+		"log-format": "json", "log-level": "debug", "gomaxprocs": "6", "gc-percent": "150", "peer": "127.0.0.1:7000",
 		"join": "127.0.0.1:7000,127.0.0.1:7001", "bootstrap-expect": "3", "replicas": "3",
 	}
 	untouched := Default()
@@ -166,6 +166,7 @@ func TestValidateSaysWhatToChange(t *testing.T) {
 		"request-timeout":      func(c *Serve) { c.RequestTimeout = time.Millisecond },
 		"stop-timeout":         func(c *Serve) { c.StopTimeout = -1 },
 		"free-space-floor-mib": func(c *Serve) { c.FreeSpaceFloorMiB = 0 },
+		"snapshot-kib":         func(c *Serve) { c.SnapshotKiB = 0 },
 		"log-format":           func(c *Serve) { c.LogFormat = "xml" },
 		"log-level":            func(c *Serve) { c.LogLevel = "loud" },
 		"gomaxprocs":           func(c *Serve) { c.GoMaxProcs = -1 },
