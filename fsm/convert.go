@@ -30,7 +30,9 @@ func (r *Result) Wire() *wire.Result {
 }
 
 // ResultFromWire reads what Wire gave; the error says that it cannot be understood.
-func ResultFromWire(w *wire.Result) (*Result, error) {
+func ResultFromWire(w *wire.Result) (*Result, error) { return resultFromWire(w, NewLayout) }
+
+func resultFromWire(w *wire.Result, index func(*wire.Layout) (*Layout, error)) (*Result, error) {
 	if w == nil || w.Code >= uint32(codeEnd) {
 		return nil, fmt.Errorf("a result with the unknown code %d", w.GetCode())
 	}
@@ -46,7 +48,7 @@ func ResultFromWire(w *wire.Result) (*Result, error) {
 		}
 	}
 	if w.Show != nil {
-		if r.Show, err = showFromWire(w.Show); err != nil {
+		if r.Show, err = showFromWire(w.Show, index); err != nil {
 			return nil, err
 		}
 	}
@@ -168,11 +170,11 @@ func (s *Show) wire() *wire.ShowView {
 	}
 }
 
-func showFromWire(w *wire.ShowView) (*Show, error) {
+func showFromWire(w *wire.ShowView, index func(*wire.Layout) (*Layout, error)) (*Show, error) {
 	if w.Status > uint32(ShowCancelled) || len(w.Counts) != 5 || w.Definition == nil {
 		return nil, fmt.Errorf("a show with the unknown status %d, or without counts or definition", w.Status)
 	}
-	definition, err := NewDefinition(w.Definition)
+	definition, err := newDefinition(w.Definition, index)
 	if err != nil {
 		return nil, err
 	}

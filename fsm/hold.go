@@ -40,7 +40,7 @@ func (m *Machine) hold(ref BookingRef, c *wire.Hold) *Result {
 	if refusal != nil {
 		return refusal
 	}
-	if own := m.sameHold(place, UserID(c.UserId), seats); own != 0 {
+	if own := m.sameHold(place, UserID(c.UserId), seats); own != 0 && (old == 0 || own == old) {
 		return m.extendOwn(own-1, c)
 	}
 	if refused := m.unavailable(place, seats, UserID(c.UserId), old); refused != nil {

@@ -226,3 +226,18 @@ func TestIdempotencyKeyOfExtension(t *testing.T) {
 		t.Fatalf("a key whose booking has gone: %+v", got)
 	}
 }
+
+// A replace that asks for the seats of another own hold is no extension of that one: it is refused, and says why.
+func TestReplaceWithSeatsOfAnotherOwnHold(t *testing.T) {
+	r := newRig(t)
+	r.putShow("1", nil)
+	first := r.must(r.hold("u1", "1", "A1", "A2"), CodeOK).Booking
+	second := r.must(r.hold("u1", "1", "A3", "A4"), CodeOK).Booking
+	got := r.must(r.replace(first, "u1", "1", "A3", "A4"), CodeSeatUnavailable)
+	if len(got.Refused) != 2 || got.Refused[0].Mine != second.Ref {
+		t.Fatalf("refused with %+v", got.Refused)
+	}
+	if r.booking(first.Ref).Status != StatusPending || r.booking(second.Ref).ExpiresAt != second.ExpiresAt {
+		t.Fatal("a refused replace changed a hold")
+	}
+}

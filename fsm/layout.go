@@ -220,14 +220,17 @@ type Definition struct {
 }
 
 // NewDefinition checks a definition and indexes its layout.
-func NewDefinition(d *wire.ShowDefinition) (*Definition, error) {
+func NewDefinition(d *wire.ShowDefinition) (*Definition, error) { return newDefinition(d, NewLayout) }
+
+// newDefinition is NewDefinition with a way to index a layout, for who knows many that are equal.
+func newDefinition(d *wire.ShowDefinition, index func(*wire.Layout) (*Layout, error)) (*Definition, error) {
 	if err := CheckSpec(d.GetSpec()); err != nil {
 		return nil, err
 	}
 	if d.Layout == nil {
 		return nil, fmt.Errorf("a show needs a layout")
 	}
-	layout, err := NewLayout(d.Layout)
+	layout, err := index(d.Layout)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,8 @@ const (
 	SeatsPerScreenMax = 100_000
 	// RowLabelCharsMax is the most letters in a row's label.
 	RowLabelCharsMax = 3
+	// ShowsMax is the most shows in a shard; at the limit a new one is refused with CodeFull.
+	ShowsMax = 1 << 17
 	// SeatsPerBookingMax bounds a show's maxSeatsPerBooking.
 	SeatsPerBookingMax = 100
 	// HoldsPerUserMax bounds a show's maxHoldsPerUser.

@@ -97,7 +97,8 @@ func (m *model) hold(id [16]byte, c *wire.Hold) *Result {
 			return &Result{Code: CodeBookingState, Booking: old.view(m.now)}
 		}
 	}
-	if own := m.owner(s.id, seats[0]); own != nil && own.status == StatusPending && own.user == UserID(c.UserId) && slices.Equal(own.remaining(), seats) {
+	if own := m.owner(s.id, seats[0]); own != nil && own.status == StatusPending && own.user == UserID(c.UserId) && slices.Equal(own.remaining(), seats) &&
+		(old == nil || old == own) {
 		own.expires = max(own.expires, min(m.now+own.holdMs, own.firstHeld+3*own.holdMs))
 		m.remember(c, own.ref)
 		return &Result{Booking: own.view(m.now)}

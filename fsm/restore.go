@@ -19,7 +19,7 @@ const recordBytesMax = 16 << 20
 // not get seats with two owners out of it.
 func (m *Machine) Restore(r io.Reader) error {
 	restored := New(m.shard)
-	l := &loader{m: restored, r: bufio.NewReaderSize(r, 1<<16), shows: map[uint64]uint32{}, bookings: map[uint64]uint32{}}
+	l := &loader{layouts: map[string]*Layout{}, m: restored, r: bufio.NewReaderSize(r, 1<<16), shows: map[uint64]uint32{}, bookings: map[uint64]uint32{}}
 	if err := l.load(); err != nil {
 		return err
 	}
@@ -33,7 +33,8 @@ type loader struct {
 	r           *bufio.Reader
 	buffer      []byte
 	definitions []*Definition
-	shows       map[uint64]uint32 // place by sequence
+	layouts     map[string]*Layout // by canonical encoding: thousands of shows may share a hall of 100,000 seats
+	shows       map[uint64]uint32  // place by sequence
 	bookings    map[uint64]uint32
 	cancelNext  map[uint32]uint64 // by place of the show: sequence of a booking
 	queued      []bool            // by place: an ended booking that waits to be let go of
@@ -101,7 +102,7 @@ func (l *loader) record() error {
 	}
 	switch r := record.Record.(type) {
 	case *wire.SnapshotRecord_Definition:
-		definition, err := NewDefinition(r.Definition)
+		definition, err := newDefinition(r.Definition, l.layout)
 		l.definitions = append(l.definitions, definition)
 		return err
 	case *wire.SnapshotRecord_Show:
@@ -131,6 +132,19 @@ func (l *loader) record() error {
 		return nil
 	}
 	return errors.New("it is of a kind this program does not know")
+}
+
+// layout indexes a layout once for all that are equal to it.
+func (l *loader) layout(w *wire.Layout) (*Layout, error) {
+	key := string(appendLayout(nil, w))
+	if known, ok := l.layouts[key]; ok {
+		return known, nil
+	}
+	layout, err := NewLayout(w)
+	if err == nil {
+		l.layouts[key] = layout
+	}
+	return layout, err
 }
 
 func (l *loader) definition(number uint32) (*Definition, error) {
@@ -306,7 +320,7 @@ func (l *loader) claim(r *wire.ClaimRecord) error {
 }
 
 func (l *loader) answer(r *wire.AnswerRecord) error {
-	result, err := ResultFromWire(r.Result)
+	result, err := resultFromWire(r.Result, l.layout)
 	if err != nil {
 		return err
 	}

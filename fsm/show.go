@@ -33,6 +33,9 @@ func (m *Machine) putShow(c *wire.PutShow) *Result {
 		return m.invalid("", err.Error())
 	}
 	place, exists := m.showByID[ShowID(c.ShowId)]
+	if !exists && m.shows.count >= ShowsMax {
+		return m.refuse(CodeFull)
+	}
 	if !exists {
 		place = m.createShow(ShowID(c.ShowId), definition)
 		return &Result{Created: true, Show: m.showView(m.shows.get(place), m.now)}

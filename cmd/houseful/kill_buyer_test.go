@@ -96,7 +96,7 @@ func (b *buyer) purchase() bool {
 }
 
 // choose picks two seats of a show, for a user of its own: somebody's own seats, asked for again, would extend the
-// earlier hold. A successor is for the user of the hold that it replaces.
+// earlier hold. A successor is for the user of the hold that it replaces, and so for other seats.
 func (b *buyer) choose(show string, replaces *purchase) *purchase {
 	b.number++
 	row, seat := string(rune('A'+b.random.IntN(2))), b.random.IntN(killRowSeats-1)+1
@@ -107,6 +107,9 @@ func (b *buyer) choose(show string, replaces *purchase) *purchase {
 	p.user = p.key
 	replace := ""
 	if replaces != nil {
+		if p.seats == replaces.seats {
+			return b.choose(show, replaces)
+		}
 		p.user = replaces.user
 		replace = fmt.Sprintf(`,"replace":%q`, replaces.id)
 	}

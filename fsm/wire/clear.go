@@ -4,6 +4,7 @@ package wire
 // message's type again, which costs as much as reading a hold.)
 func (h *Hold) Clear() {
 	h.ShowId, h.UserId, h.UserName, h.Contact = "", "", "", nil
+	clear(h.Labels) // they point into what was read
 	h.Labels, h.SeatIds = h.Labels[:0], h.SeatIds[:0]
 	h.Replace, h.IdempotencyKey, h.Fingerprint = nil, nil, nil
 }

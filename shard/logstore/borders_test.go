@@ -161,14 +161,18 @@ func TestPebbleDamageAtEveryRecord(t *testing.T) {
 	closed := readImage(t, made)
 	maybeShort := want
 	maybeShort.short = 3
-	t.Run("crashed", func(t *testing.T) { damageEveryRecord(t, crashed, maybeShort) })
-	t.Run("closed", func(t *testing.T) { damageEveryRecord(t, closed, want) })
+	t.Run("crashed", func(t *testing.T) { damageEveryRecord(t, crashed, nil, maybeShort) })
+	t.Run("closed", func(t *testing.T) { damageEveryRecord(t, closed, crashed, want) })
 }
 
-func damageEveryRecord(t *testing.T, files image, want expected) {
+// damageEveryRecord leaves out the files that are the same in done, where they were damaged already.
+func damageEveryRecord(t *testing.T, files, done image, want expected) {
 	dir := filepath.Join(memoryDir(t), "store")
 	open := func() (storetest.Store, error) { return openPebbleStore(t, dir) }
 	for name, content := range files {
+		if same, ok := done[name]; ok && bytes.Equal(same, content) {
+			continue
+		}
 		records := fileExtents(t, name, content)
 		damaged := borderDamages(content, records)
 		for _, d := range damaged {

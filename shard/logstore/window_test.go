@@ -1,6 +1,9 @@
 package logstore
 
 import (
+	"fmt"
+	"runtime"
+	"sync/atomic"
 	"testing"
 
 	"github.com/hashicorp/raft"
@@ -34,18 +37,25 @@ func TestCutKeepsCompaction(t *testing.T) {
 
 // Both at once, many times, for the race detector and for what an interleaving could lose.
 func TestCutsAndCompactionsAtOnce(t *testing.T) {
-	const rounds = 20_000
+	const rounds = 100_000
 	w := newWindow(span{first: 1, last: 2}, func() uint64 { return rounds })
 	nothing := func(uint64, uint64) error { return nil }
+	var committed atomic.Uint64
 	done := make(chan error, 1)
 	go func() {
 		var err error
-		for index := uint64(1); index <= rounds && err == nil; index++ {
-			if last, _ := w.LastIndex(); index < last { // raft compacts what is committed, and leaves an entry
-				err = w.delete(1, index, nothing)
-			} else {
-				index--
+		for index := uint64(1); index <= rounds && err == nil; {
+			if index >= committed.Load() { // raft compacts what is committed, and leaves an entry
+				runtime.Gosched()
+				continue
 			}
+			err = w.delete(1, index, nothing)
+			for range 20 {
+				if first, _ := w.FirstIndex(); first != index+1 {
+					err = fmt.Errorf("after compaction to %d the log begins at %d", index, first)
+				}
+			}
+			index++
 		}
 		done <- err
 	}()
@@ -56,6 +66,7 @@ func TestCutsAndCompactionsAtOnce(t *testing.T) {
 		}
 		must(t, w.delete(last+3, last+3, nothing)) // a conflict behind what is committed
 		last += 2
+		committed.Store(last)
 		now, err := w.current()
 		must(t, err)
 		if now.first < before.first || now.last != last {
