@@ -153,9 +153,7 @@ func (w *window) cut(min, max uint64) (from, to uint64, err error) {
 		w.span = span{}
 		return 0, held.last, nil
 	}
-	w.mu.Unlock()
-	w.mu.Lock()
-	w.span = span{first: held.first, last: min - 1}
+	w.span.last = min - 1
 	return min, held.last, nil
 }
 

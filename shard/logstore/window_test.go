@@ -38,7 +38,7 @@ func TestCutKeepsCompaction(t *testing.T) {
 // Both at once, many times, for the race detector and for what an interleaving could lose.
 func TestCutsAndCompactionsAtOnce(t *testing.T) {
 	const rounds = 100_000
-	w := newWindow(span{first: 1, last: 2}, func() uint64 { return rounds })
+	w := newWindow(span{first: 1, last: 2}, func() uint64 { return rounds + 1 })
 	nothing := func(uint64, uint64) error { return nil }
 	var committed atomic.Uint64
 	done := make(chan error, 1)
