@@ -8,46 +8,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"github.com/houseful/houseful/fsm/wire"
 	"github.com/houseful/houseful/shard/logstore"
+	"github.com/houseful/houseful/shard/logstore/storetest"
 )
-
-// hangingFS is a disk on which, once told to, an fsync of the log fails or does not come back.
-type hangingFS struct {
-	vfs.FS
-	hanging, failing atomic.Bool
-}
-
-type hangingFile struct {
-	vfs.File
-	fs *hangingFS
-}
-
-func (fs *hangingFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
-	file, err := fs.FS.Create(name, category)
-	if err != nil || filepath.Ext(name) != ".log" {
-		return file, err
-	}
-	return hangingFile{file, fs}, nil
-}
-
-func (f hangingFile) SyncData() error {
-	if f.fs.failing.Load() {
-		return errors.New("injected disk error")
-	}
-	if f.fs.hanging.Load() {
-		select {}
-	}
-	return f.File.SyncData()
-}
-
-func (f hangingFile) Sync() error { return f.SyncData() }
 
 const diskChild = "CLUSTER_DISK_CHILD"
 
@@ -75,7 +42,7 @@ func TestCloseOnBrokenDisk(t *testing.T) {
 
 // breakDisk runs a node on a disk that breaks, and closes it: that fails, and takes by far less than it may.
 func breakDisk(mode string) error {
-	disk := &hangingFS{FS: vfs.Default}
+	disk := storetest.NewDisk()
 	cfg := DefaultConfig()
 	cfg.DataDir, cfg.Shards, cfg.FreeSpaceFloorBytes, cfg.BallastBytes = filepath.Join(os.TempDir(), "data"), 2, 1, 0
 	n, err := openNode(context.Background(), cfg, hooks{log: func(o *logstore.PebbleOptions) { o.FS, o.StallTimeout = disk, time.Second }})
@@ -89,8 +56,8 @@ func breakDisk(mode string) error {
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
-	disk.hanging.Store(mode == "hang")
-	disk.failing.Store(mode == "fail")
+	disk.Hanging.Store(mode == "hang")
+	disk.Failing.Store(mode == "fail")
 	go func() { _, _ = n.Hold(&wire.Hold{ShowId: "1", UserId: "ann", Labels: []string{"A1"}}) }()
 	select {
 	case <-n.Failed():
