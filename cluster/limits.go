@@ -41,9 +41,6 @@ const (
 	soleVoterTimeout = 50 * time.Millisecond
 	// closeGrace is how long Close waits for everything to end when it has no time any more. Groups take up to two seconds.
 	closeGrace = 3 * time.Second
-	// commitsAtOnce is how many groups with a sole voter have entries under way at the same time (see
-	// shard.Config.CommitGate).
-	commitsAtOnce = 2
 	// snapshotsAtOnce is how many groups of a node write a snapshot at the same time.
 	snapshotsAtOnce = 1
 )

@@ -28,7 +28,6 @@ type Node struct {
 	dir      *dataDir
 	space    *diskGuard
 	identity *identity // written by the start alone
-	commits  shard.Gate
 
 	// What the start makes, in this order. The pointer to the shards is set last, when all of it is ready.
 	stores  *logstore.Pebble
@@ -91,7 +90,6 @@ func openNode(ctx context.Context, cfg Config, hooks hooks) (*Node, error) {
 		config: cfg, logger: cfg.Logger.With("node", cfg.NodeID), clock: shard.NewSystemClock(), dir: dir, inside: newGate(), hooks: hooks,
 		stop: make(chan struct{}), started: make(chan struct{}), failed: make(chan struct{}),
 		unsafe: make(chan struct{}), closed: make(chan struct{}),
-		commits: shard.NewGate(commitsAtOnce),
 	}
 	if cfg.TestClock {
 		n.testClock = shard.NewTestClock(n.clock)

@@ -185,7 +185,7 @@ func (n *Node) groupConfig(name string, replica uint64, gate shard.Gate, empty, 
 	config.Bootstrap = sole && !known
 	if sole {
 		config.HeartbeatTimeout, config.ElectionTimeout, config.LeaderLeaseTimeout = soleVoterTimeout, soleVoterTimeout, soleVoterTimeout
-		config.EntriesInFlight, config.CommitGate = 1, n.commits
+		config.EntriesInFlight = 1
 	}
 	config.Clock = n.groups
 	config.Logger = n.logger

@@ -50,7 +50,7 @@ func (g *Group[R]) enqueue(command []byte, deadline time.Time, push func(*waiter
 }
 
 // act is the actor: while earlier entries commit the next batch forms in the queue, so there is no timer and no added
-// delay. A slot and the gate are taken before the batch, so that a batch is as full as it can be.
+// delay. A slot is taken before the batch, so that a batch is as full as it can be.
 func (g *Group[R]) act() {
 	defer close(g.proposed)
 	for {
@@ -59,18 +59,12 @@ func (g *Group[R]) act() {
 		case <-g.givenUp:
 			return
 		}
-		if !g.queue.wait() || !g.config.CommitGate.enter(g.givenUp) {
+		b := g.batches.Get().(*batch[R])
+		var more bool
+		if b.waiters, more = g.queue.next(b.waiters[:0]); !more {
 			return
 		}
-		b := g.batches.Get().(*batch[R])
-		if b.waiters = g.queue.take(b.waiters[:0]); len(b.waiters) == 0 { // the sweeper was faster
-			g.batches.Put(b)
-			g.config.CommitGate.leave()
-			<-g.slots
-			continue
-		}
 		if !g.submit(b) {
-			g.config.CommitGate.leave()
 			return
 		}
 	}
@@ -101,7 +95,6 @@ func (g *Group[R]) deliver() {
 	watch := transferWatch{limit: 2 * g.config.ElectionTimeout}
 	for b := range g.proposed {
 		err := outcome(b.future.Error())
-		g.config.CommitGate.leave()
 		now := time.Now()
 		if watch.stuck(err, now) {
 			g.fail(fmt.Errorf("%w: refused for over %v", ErrTransferStuck, watch.limit))

@@ -34,10 +34,6 @@ type Config struct {
 	// a batch forms for as long as a commit takes: right for a sole voter, whose commit is one fsync (measured over
 	// eight shards: 6 % less processor time a hold than with two). Replication gains from a second.
 	EntriesInFlight int
-	// CommitGate bounds how many groups of the node have entries under way at once. The others' batches grow meanwhile:
-	// a node's disk and processors are better used by few large entries than by many small ones. It suits sole voters,
-	// whose commits wait for this node alone: a quorum that is slow must not hold up other groups. nil: no bound.
-	CommitGate Gate
 	// EnqueueTimeout is how long an entry waits for raft to take it. After it the commands are not applied.
 	EnqueueTimeout time.Duration
 	// StoreTimeout is how long one store call may take before the group stops: a hung disk must not keep the lead.
@@ -133,22 +129,3 @@ type Gate chan struct{}
 
 // NewGate makes a gate for n holders.
 func NewGate(n int) Gate { return make(Gate, n) }
-
-// enter waits for a place; false when stop comes first. A nil gate is open.
-func (g Gate) enter(stop <-chan struct{}) bool {
-	if g == nil {
-		return true
-	}
-	select {
-	case g <- struct{}{}:
-		return true
-	case <-stop:
-		return false
-	}
-}
-
-func (g Gate) leave() {
-	if g != nil {
-		<-g
-	}
-}

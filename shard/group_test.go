@@ -85,7 +85,7 @@ func TestEntryBounds(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	batch := q.take(nil)
+	batch, _ := q.take(nil)
 	if got := len(encodeEntry(1<<62, batch)); got > EntryBytesMax {
 		t.Fatalf("entry of %d bytes", got)
 	}
@@ -322,31 +322,5 @@ func TestWaitApplied(t *testing.T) {
 	cancel()
 	if err := b.WaitApplied(ctx, index+100); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
-	}
-}
-
-// Only so many groups have an entry under way at once; the others' commands wait for their turn, and nothing is lost.
-func TestCommitGate(t *testing.T) {
-	gate := NewGate(1)
-	gated := withConfig(func(c *Config) { c.CommitGate, c.EntriesInFlight = gate, 1 })
-	first, second := newBench(t, gated), newBench(t, gated)
-	release := first.blockMachine()
-	answers := make(chan error, 2)
-	propose := func(b *bench) {
-		_, err := b.Propose(command(commandAdd, 1), time.Now().Add(patience))
-		answers <- err
-	}
-	go propose(first)
-	eventually(t, "the first group's entry on its way", func() bool { return first.flying() == 1 })
-	go propose(second)
-	eventually(t, "the second group's command waits", func() bool { return second.queue.depth() == 1 })
-	if second.flying() != 0 || len(answers) != 0 {
-		t.Fatal("an entry passed a gate that was taken")
-	}
-	close(release)
-	for range 2 {
-		if err := <-answers; err != nil {
-			t.Fatal(err)
-		}
 	}
 }

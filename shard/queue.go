@@ -72,24 +72,22 @@ func (q *queue[R]) pushFirst(w *waiter[R]) error {
 	return nil
 }
 
-// wait waits for a command. false: the queue is closed and empty.
-func (q *queue[R]) wait() bool {
+// next appends to batch what fits one entry, waiting for at least one command. false: the queue is closed and empty.
+func (q *queue[R]) next(batch []*waiter[R]) ([]*waiter[R], bool) {
 	for {
-		q.mu.Lock()
-		count, closed := q.count, q.closed
-		q.mu.Unlock()
-		switch {
-		case count > 0:
-			return true
-		case closed:
-			return false
+		var drained bool
+		batch, drained = q.take(batch)
+		if len(batch) > 0 {
+			return batch, true
+		}
+		if drained {
+			return batch, false
 		}
 		<-q.wake
 	}
 }
 
-// take appends to batch what fits one entry; nothing when what waited has been swept.
-func (q *queue[R]) take(batch []*waiter[R]) []*waiter[R] {
+func (q *queue[R]) take(batch []*waiter[R]) (_ []*waiter[R], drained bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	room := EntryBytesMax - entryHeadBytesMax
@@ -106,7 +104,7 @@ func (q *queue[R]) take(batch []*waiter[R]) []*waiter[R] {
 		q.head = (q.head + 1) % len(q.ring)
 		q.count--
 	}
-	return batch
+	return batch, q.closed && q.count == 0
 }
 
 // open lets commands in. A closed queue stays closed.
