@@ -140,6 +140,9 @@ func TestPebbleFullDisk(t *testing.T) {
 	must(t, storetest.Holds(s, fillerEntries(1, last)))
 }
 
+// fatalPatience is how long a store that has failed may take to end its process.
+const fatalPatience = 30 * time.Second
+
 // fillDisk prints a + for each entry that was acknowledged, until the process ends.
 func fillDisk(dir string) {
 	options := PebbleOptions{MemTableBytes: 256 << 10, StallTimeout: 2 * time.Second}
@@ -153,6 +156,7 @@ func fillDisk(dir string) {
 	}
 	for index := uint64(1); ; index++ {
 		if err := r.StoreLogs(fillerEntries(index, 1)); err != nil {
+			<-time.After(fatalPatience) // the store ends the process; the caller may hear of the failure first
 			panic(err)
 		}
 		fmt.Print("+")
