@@ -119,10 +119,12 @@ func TestPebbleFullDisk(t *testing.T) {
 	log := filepath.Join(dir, "log")
 	command := exec.Command(os.Args[0], "-test.run=^TestPebbleFullDisk$")
 	command.Env = append(os.Environ(), fullDiskChild+"="+log)
+	var said strings.Builder
+	command.Stderr = &said
 	output, err := command.Output()
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != 1 {
-		t.Fatalf("on a full disk the process ended with %v, output:\n%s", err, output)
+		t.Fatalf("on a full disk the process ended with %v, output:\n%s\n%s", err, output, said.String())
 	}
 	acknowledged := uint64(strings.Count(string(output), "+"))
 	if acknowledged == 0 {

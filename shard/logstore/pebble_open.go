@@ -143,8 +143,22 @@ func (fs *trackingFS) Create(name string, category vfs.DiskWriteCategory) (vfs.F
 		return nil, err
 	}
 	file, err := fs.FS.Create(name, category)
+	if err != nil {
+		fs.lostWAL(name, err)
+	}
 	return fs.wrap(file, name, err)
 }
+
+// lostWAL ends the store when a log file could not be made or written. Pebble panics then, with its locks in a state that
+// turns the panic into a crash without a reason.
+func (fs *trackingFS) lostWAL(name string, err error) {
+	if strings.HasSuffix(name, walSuffix) {
+		fs.failure.fail(fmt.Errorf("write %s: %w", name, err))
+	}
+}
+
+// walSuffix ends the names of Pebble's log files.
+const walSuffix = ".log"
 
 // Link refuses after a failure.
 func (fs *trackingFS) Link(oldName, newName string) error {
@@ -203,6 +217,7 @@ func (fs *trackingFS) wrap(file vfs.File, name string, err error) (vfs.File, err
 // ReuseForWrite creates a new file instead, as the contract of vfs.FS allows.
 func (fs *trackingFS) ReuseForWrite(oldName, newName string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	if err := fs.Remove(oldName); err != nil {
+		fs.lostWAL(newName, err)
 		return nil, err
 	}
 	return fs.Create(newName, category)
@@ -234,6 +249,9 @@ func (f *trackedFile) Write(b []byte) (int, error) {
 	}
 	n, err := f.File.Write(b)
 	f.written += int64(n)
+	if err != nil {
+		f.fs.lostWAL(f.path, err)
+	}
 	return n, err
 }
 
