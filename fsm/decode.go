@@ -35,6 +35,7 @@ func (d *decoder) decode(data []byte) (Time, []*wire.Command, error) {
 		return 0, nil, fmt.Errorf("%w: its time %d is outside the years 1970 to 9999", ErrEntry, d.entry.TimeMs)
 	}
 	n := len(d.entry.Commands)
+	d.release(n)
 	if n > len(d.commands) {
 		d.commands, d.holds = make([]wire.Command, n), make([]wire.Command_Hold, n)
 	}
@@ -46,6 +47,17 @@ func (d *decoder) decode(data []byte) (Time, []*wire.Command, error) {
 		d.batch = append(d.batch, &d.commands[i])
 	}
 	return Time(d.entry.TimeMs), d.batch, nil
+}
+
+// release empties the messages that an entry of n commands leaves unused: they point into an older one.
+func (d *decoder) release(n int) {
+	for i := n; i < len(d.batch); i++ {
+		c := &d.commands[i]
+		c.Id, c.NotAfterMs, c.Body = nil, 0, nil
+		if hold := d.holds[i].Hold; hold != nil {
+			hold.Clear()
+		}
+	}
 }
 
 // command reads the i-th command of an entry.

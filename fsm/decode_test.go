@@ -66,3 +66,35 @@ func TestDecoderForgets(t *testing.T) {
 		t.Fatalf("decoded %v, not %v", batch[0].GetHold(), second)
 	}
 }
+
+// What a longer entry left behind is let go of with the next one.
+func TestDecoderReleases(t *testing.T) {
+	entry := func(holds int) []byte {
+		e := &wire.Entry{Format: EntryFormat, TimeMs: 1}
+		for range holds {
+			command, err := (&wire.Command{Id: make([]byte, 16), Body: &wire.Command_Hold{Hold: &wire.Hold{
+				ShowId: "1", Labels: []string{"A1"}, UserId: "u",
+			}}}).MarshalVT()
+			if err != nil {
+				t.Fatal(err)
+			}
+			e.Commands = append(e.Commands, command)
+		}
+		data, err := e.MarshalVT()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	d := &decoder{}
+	for _, holds := range []int{3, 1} {
+		if _, _, err := d.decode(entry(holds)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := 1; i < 3; i++ {
+		if d.commands[i].Id != nil || d.commands[i].Body != nil || d.holds[i].Hold.ShowId != "" || d.holds[i].Hold.Labels[:1][0] != "" {
+			t.Errorf("message %d still points into the longer entry", i)
+		}
+	}
+}

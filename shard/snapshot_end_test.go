@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/houseful/houseful/shard/snapshot"
 )
@@ -222,4 +223,27 @@ func TestSnapshotGate(t *testing.T) {
 	if err := <-second; !errors.Is(err, ErrClosed) {
 		t.Fatal(err)
 	}
+}
+
+// No snapshot is written into the room that is kept for the log; it follows when there is room again.
+func TestSnapshotWaitsForRoom(t *testing.T) {
+	var room space
+	clock := NewTestClock(NewSystemClock())
+	b := newBench(t, withSpace(&room), withConfig(func(c *Config) { c.SnapshotBytes, c.Clock = 1, clock }))
+	alarm := b.must(command(commandAlarm, uint64(clock.Now())+10_000))
+	eventually(t, "a snapshot with the alarm", func() bool {
+		status := b.Status()
+		return alarm.at > 0 && status.SnapshotIndex >= status.AppliedIndex
+	})
+	before := b.Status().SnapshotIndex
+	room.low.Store(true)
+	clock.Advance(time.Minute)
+	b.waitEnded(1) // pulses pass, so there is something new
+	checked := time.Now().Add(3 * snapshotCheckInterval)
+	eventually(t, "three looks", func() bool { return time.Now().After(checked) })
+	if now := b.Status().SnapshotIndex; now != before {
+		t.Fatalf("a snapshot of index %d after %d, without room", now, before)
+	}
+	room.low.Store(false)
+	eventually(t, "the next snapshot", func() bool { return b.Status().SnapshotIndex > before })
 }

@@ -3,6 +3,7 @@ package shard
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/raft"
 
@@ -110,5 +111,22 @@ func TestEncodeEntry(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// How long a store call has taken is told by the monotonic clock, counted from its beginning.
+func TestStoreWatch(t *testing.T) {
+	w := &storeWatch{since: time.Now().Add(-time.Hour)} // it has been there for long
+	if took := w.longest(time.Now()); took != 0 {
+		t.Fatalf("no call is under way, and it has taken %v", took)
+	}
+	_ = w.call(func() error {
+		if took := w.longest(time.Now().Add(time.Minute)); took < time.Minute || took > 2*time.Minute {
+			t.Errorf("a call of a minute has taken %v", took)
+		}
+		return nil
+	})
+	if took := w.longest(time.Now()); took != 0 {
+		t.Fatalf("the call has ended, and it has taken %v", took)
 	}
 }
